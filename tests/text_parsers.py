@@ -70,7 +70,7 @@ from dataenvgym.secrets import keep_secrets_of, redact, without_secrets
 from dataenvgym.skills.embeddings import masked
 from dataenvgym.tool_formats import TOOL_FORMATS, malformed_call, read_reply
 from dataenvgym.tool_formats.thoughts import blanked, missing_end, said_in
-from dataenvgym.trainers.chat_format import ChatFormat
+from dataenvgym.trainers.llama_factory.slots import Slots
 
 UTTERANCE = 4_000
 """Characters of an utterance at most."""
@@ -80,7 +80,7 @@ MADE = Provenance(agent="a", iteration=0)
 TOOL = Tool(name="f", description="", parameters={"type": "object", "properties": {}})
 DECLARING = (Message(role="system", content="", tools=(TOOL,)),)
 HERE = "{{content}}"
-CHAT = ChatFormat(prefix="", system=None, user=HERE, assistant=HERE, thought="reply")
+CHAT = Slots("", system="", user=HERE, assistant=HERE, default_system="", thinks=True)
 SEEN = SeenTexts(0.8)
 OVERLAP = EvaluationOverlap(["What is the sum of these?"])
 ONE_TEST = problem_in("assert f(1) == 2")
@@ -111,7 +111,8 @@ def calls_in_dataset(text: str) -> object:
 
 def earlier_reply(text: str) -> object:
     said = [("user", "a"), ("assistant", text), ("user", "b"), ("assistant", "c")]
-    return CHAT.last_turn(tuple(Message(role=r, content=t) for r, t in said))
+    chat = tuple(Message(role=r, content=t) for r, t in said)
+    return [*CHAT.prompts(chat, is_last=True)]
 
 
 @cache

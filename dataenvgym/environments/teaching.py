@@ -41,6 +41,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.interfaces.helpers import expect
 from dataenvgym.options import Given
+from dataenvgym.predictors.checkpoints import check_prompts
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
 
@@ -178,6 +179,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             shown = episode.shown(finished[-1].number, episode.continue_from(finished), report)
             self.go_on_from(finished[-1], shown[0])
         else:
+            check_prompts(self.predictor, self.task)
             files = IterationFiles(self._folder.iterations, 0)
             self.clock.start(0)
             began = time.perf_counter()

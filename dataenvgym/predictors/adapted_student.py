@@ -79,14 +79,14 @@ class BaseStudent:
 
     @cached_property
     def tokenizer(self) -> Any:
-        """The tokenizer; that of a chat student has a chat template."""
-        from dataenvgym.trainers.chat_format import check_chat_template
+        """The tokenizer; that of a chat student has a chat template with a place for replies."""
+        from dataenvgym.trainers.chat_format import ChatFormat
         from dataenvgym.trainers.student import load_tokenizer
 
         with self.lock:
             tokenizer = load_tokenizer(self.name, chat_template_kwargs=self._chat_template_kwargs)
             if self._is_chat:
-                check_chat_template(tokenizer)
+                ChatFormat.parse(tokenizer)
             return tokenizer
 
     @cached_property

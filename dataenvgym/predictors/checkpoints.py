@@ -9,13 +9,14 @@ A checkpoint folder is one of three: an adapter in PEFT's format, a whole studen
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError, need
-from dataenvgym.interfaces import TrainingRun
+from dataenvgym.interfaces import Connects, PredictorInterface, TaskInterface, TrainingRun
 from dataenvgym.llama_factory import (
     TrainingConfig,
     WrittenDataset,
@@ -23,11 +24,20 @@ from dataenvgym.llama_factory import (
     without_weights,
     write_dataset,
 )
-from dataenvgym.records import TrainingDatum
+from dataenvgym.records import (
+    Conversation,
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    TextDatum,
+    TrainingDatum,
+)
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import hash_files, publishing, write_json
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tool_formats import COMPLETION, DEFAULT, LLAMA_FACTORY, ToolFormat
-from dataenvgym.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer, TrainerInterface
 from dataenvgym.trainers.completions import as_completions
 from dataenvgym.trainers.interface import ADAPTER_FILES, options_of
 from dataenvgym.trainers.support import warn_of_idle_options
@@ -129,7 +139,7 @@ def checked_kwargs(
     """
     if not given:
         return {}
-    from dataenvgym.trainers.chat_format import check_variables, is_as_in_llama_factory
+    from dataenvgym.trainers.chat_format import check_variables
     from dataenvgym.trainers.student import load_tokenizer
 
     kwargs = dict(given)
@@ -152,15 +162,112 @@ def checked_kwargs(
         need(error)
         return kwargs
     check_variables(tokenizer, kwargs)
-    fixed = load_tokenizer(student, chat_template_kwargs=kwargs)
-    thinks: Any = config.options().get("enable_thinking")  # None for what LLaMA-Factory lacks
-    if not is_ours and (thinks is None or not is_as_in_llama_factory(tokenizer, fixed, thinks)):
-        raise ConfigurationError(
-            f"{what}, with which LLaMA-Factory's prompts would differ from those of the "
-            "evaluation: it has only enable_thinking (true or false), for templates whose replies "
-            "begin with <think>. Set trainer=in_process, or leave it out"
-        )
+    if not is_ours:
+        refuse_other_prompts([(_ASKED, _SAID)], student, config)
     return kwargs
+
+
+def refuse_other_prompts(
+    conversations: Iterable[Conversation],
+    student: str,
+    config: TrainingConfig,
+    *,
+    is_last: bool = False,
+) -> None:
+    """Refuse a training by LLaMA-Factory whose prompts would not be those of the evaluation.
+
+    Nothing is refused if the student's tokenizer is not on this machine.
+
+    Args:
+        conversations: in plain turns; each ends with a reply.
+        config: the trainer's, with the values for the chat template.
+        is_last: only the last reply is learned.
+    """
+    from jinja2 import TemplateError
+
+    from dataenvgym.trainers.chat_format import render
+    from dataenvgym.trainers.llama_factory.slots import Slots
+    from dataenvgym.trainers.student import load_tokenizer
+
+    kwargs = config.chat_template_kwargs
+    try:
+        tokenizer = load_tokenizer(student, download=False, reads_clock=True)
+        fixed = load_tokenizer(student, download=False, chat_template_kwargs=kwargs)
+    except ConfigurationError:
+        return
+    # None for what LLaMA-Factory lacks
+    thinks: Any = config.options().get("enable_thinking", None if kwargs else True)
+    try:
+        slots = None if thinks is None else Slots.parse(tokenizer)
+    except TemplateError:
+        slots = None  # LLaMA-Factory cannot use it
+    first = -1 if is_last else 0
+    for conversation in conversations:
+        ends = [i for i, message in enumerate(conversation) if message.role == "assistant"]
+        ours = [render(fixed, conversation[:end]) for end in ends[first:]]
+        if slots is None or ours != [*slots.prompts(conversation, thinks, is_last=is_last)][first:]:
+            values = f"chat_template_kwargs is {kwargs}, with which " if kwargs else ""
+            turns = ", ".join(message.role for message in conversation)
+            raise ConfigurationError(
+                f"{values}LLaMA-Factory's prompts would differ from those of the evaluation (in a "
+                f"conversation of {turns}): it splits the student's chat template into one text "
+                "for each role, and has only enable_thinking (true or false), for templates whose "
+                "replies begin with <think>. Set trainer=in_process, or put a chat_template.jinja "
+                "that writes every turn alike into the student's folder"
+            )
+
+
+def check_prompts(predictor: PredictorInterface, task: TaskInterface) -> None:
+    """Refuse a student that would not learn from the prompts at which the task asks it.
+
+    A predictor and a trainer in this process write the same ones, with any chat template.
+
+    Raises:
+        ConfigurationError: if LLaMA-Factory, or a server, would write others.
+    """
+    learner: Any = predictor
+    form, trainer = getattr(learner, "_format", COMPLETION), getattr(learner, "trainer", None)
+    if form is COMPLETION or trainer is None or options_of(trainer).template is not None:
+        return
+    prompt: Conversation = (_ASKED,)
+    more: Conversation = (_SAID,)
+    is_theirs, serves = isinstance(trainer, LlamaFactoryTrainer), isinstance(predictor, Connects)
+    if isinstance(task, Task) and (is_theirs or serves):
+        prompt = next(iter(first_prompts(task)), prompt)
+        with closing(task.make_environment()) as environment:
+            more = (_SAID, _ASKED, _SAID) if environment.max_turns > 1 else more
+    if is_theirs:
+        config = trainer.config.with_options(chat_template_kwargs=learner.chat_template_kwargs)
+        refuse_other_prompts([form.flatten((*prompt, *more))], learner.student, config)
+    if serves:
+        _refuse_other_server(learner, form.flatten(prompt))
+
+
+def _refuse_other_server(learner: Any, asked: Conversation) -> None:
+    """Refuse a server whose prompt is not the trainer's: it reads the clock, or drops messages."""
+    from jinja2 import TemplateError
+
+    from dataenvgym.trainers.chat_format import render
+    from dataenvgym.trainers.student import load_tokenizer
+
+    options = {"download": False, "chat_template_kwargs": learner.chat_template_kwargs}
+    chat = [{"role": message.role, "content": message.content} for message in asked]
+    try:
+        server = load_tokenizer(learner.student, reads_clock=True, **options)
+        theirs = server.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+        ours = render(load_tokenizer(learner.student, **options), asked)
+    except (ConfigurationError, TemplateError):
+        return  # the student is not on this machine, or the server refuses the prompt, too
+    if theirs != ours:
+        raise ConfigurationError(
+            "the student's chat template writes today's date, or leaves out the system message, so "
+            "a server's prompts would differ from those of the training: put a chat_template.jinja "
+            "without that into the student's folder, give its variable for the date in "
+            "predictor.chat_template_kwargs, or set predictor=in_process"
+        )
+
+
+_ASKED, _SAID = Message(role="user", content="1 + 1?"), Message(role="assistant", content="2")
 
 
 def save_nothing(folder: Path, student: str) -> None:
@@ -292,6 +399,14 @@ def write_training(
         if tool_format is COMPLETION:
             training_data = as_completions(training_data, student)
             options, tool_format = options.with_options(template="empty"), LLAMA_FACTORY
+        elif isinstance(trainer, LlamaFactoryTrainer) and options.template is None:
+            is_last = isinstance(training_data[0], PreferenceDatum | KTODatum)
+            plain = (
+                tool_format.flatten(getattr(one, "conversation", (*one.prompt, _SAID)))
+                for one in training_data
+                if not isinstance(one, TextDatum)
+            )
+            refuse_other_prompts(plain, student, options, is_last=is_last)
         shutil.rmtree(run.directory / "dataset", ignore_errors=True)
         dataset = write_dataset(run.directory / "dataset", training_data, tool_format=tool_format)
         config_path = run.directory / "training.yaml"

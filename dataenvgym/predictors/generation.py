@@ -22,6 +22,7 @@ from dataenvgym.predictors.llama import LlamaInputs, fits
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tool_formats import COMPLETION, ToolFormat
+from dataenvgym.trainers.chat_format import render
 from dataenvgym.trainers.row_adapters import RowAdapters, row_adapters
 
 
@@ -63,10 +64,9 @@ def encode_prompts(
 
 
 def _render(tokenizer: Any, conversation: Conversation) -> str | Failure:
-    chat = [{"role": message.role, "content": message.content} for message in conversation]
     try:
-        return str(tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False))
-    except (TemplateError, ValueError, TypeError, IndexError) as error:
+        return render(tokenizer, conversation)
+    except TemplateError as error:
         return Failure(reason=f"the student's chat template cannot render this: {error}")
 
 

@@ -44,7 +44,7 @@ _Pattern = Annotated[str, Field(pattern=r"^[\w.^$\\]*$")]  # a regular expressio
 
 
 class _Options(BaseModel):
-    """PEFT's options with which an adapter is loaded; all others must be off.
+    """PEFT's options with which an adapter is loaded, next to `_ALSO`; all others must be off.
 
     Some of those change the base's own weights (`init_lora_weights`: "pissa"), import a module that
     they name (`megatron_config`), or cannot be merged (`lora_bias`).
@@ -54,23 +54,24 @@ class _Options(BaseModel):
 
     peft_type: Literal["LORA"]
     task_type: Literal["CAUSAL_LM"] | None = None
-    base_model_name_or_path: str | None = None
-    auto_mapping: dict[str, Any] | None = None
     r: int = Field(ge=1)
     lora_alpha: Finite
-    lora_dropout: Finite = 0.0
     init_lora_weights: bool | Literal["gaussian", "orthogonal"] = True
+    target_modules: list[str] | str
+    bias: Literal["none", "all", "lora_only"] = "none"
+    rank_pattern: dict[_Pattern, int] | None = None
+    alpha_pattern: dict[_Pattern, Finite] | None = None
     use_rslora: bool = False
     use_dora: bool = False
-    fan_in_fan_out: bool = False
-    bias: Literal["none", "all", "lora_only"] = "none"
-    target_modules: list[str] | str
-    exclude_modules: list[str] | str | None = None
-    layers_to_transform: list[int] | int | None = None
-    layers_pattern: list[str] | str | None = None
-    rank_pattern: dict[_Pattern, Annotated[int, Field(ge=1)]] | None = None
-    alpha_pattern: dict[_Pattern, Finite] | None = None
-    modules_to_save: list[str] | None = None
+
+
+# The names of the weights say where the layers are, without a stranger's regular expressions.
+_PLACES = ("exclude_modules", "layers_to_transform", "layers_pattern")
+_ALSO = {
+    *("lora_dropout", "fan_in_fan_out", "modules_to_save", "auto_mapping", "inference_mode"),
+    *("base_model_name_or_path", "revision", "peft_version"),
+    *_PLACES,
+}
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Adapter:
         except (ValueError, OSError, SafetensorError) as error:
             raise AdapterError(f"the adapter in {folder} is broken: {error}") from error
         config = config if isinstance(config, dict) else {"peft_type": config}
-        unknown = sorted(_set_options(config) - _KNOWN)
+        unknown = sorted(_set_options(config) - _Options.model_fields.keys() - _ALSO)
         if unknown and config.get("peft_type") == "LORA":
             raise AdapterError(
                 f"{folder / _CONFIG_FILE}: {unknown[0]} is set, expected null: merge this adapter "
@@ -140,11 +141,9 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
         AdapterError: if the adapter was made for another base: it has layers that this one lacks,
             or of other sizes.
     """
-    refuse_another_base(base, adapter)
     with building():
         try:
-            config = _config_for_peft(adapter)
-            config.inference_mode = not trainable
+            config = _config_for_peft(adapter, trainable=trainable)
             # on "meta", weights are neither initialized nor drawn at random
             model = get_peft_model(twin(base), config, _NAME, low_cpu_mem_usage=True)
             result: Any = set_peft_model_state_dict(
@@ -164,29 +163,17 @@ def put_on(base: Any, adapter: Adapter, *, trainable: bool = False) -> Any:
     return model.train(trainable)
 
 
-def refuse_another_base(base: Any, adapter: Adapter) -> None:
-    """Raise AdapterError if the adapter names another architecture than the base's."""
-    wanted = (adapter.config.get("auto_mapping") or {}).get("base_model_class")
-    if wanted not in (None, type(base).__name__):
-        raise AdapterError(
-            f"the adapter does not fit the student: auto_mapping names the base {wanted!r}, "
-            f"expected {type(base).__name__!r}"
-        )
-
-
-def _config_for_peft(adapter: Adapter) -> LoraConfig:
-    options = copy.deepcopy({n: v for n, v in adapter.config.items() if n in _Options.model_fields})
-    options["base_model_name_or_path"] = None
+def _config_for_peft(adapter: Adapter, *, trainable: bool) -> LoraConfig:
+    kept = {*_Options.model_fields, "lora_dropout", "fan_in_fan_out", "modules_to_save"}
+    options = copy.deepcopy({name: adapter.config[name] for name in kept & adapter.config.keys()})
     if isinstance(options.get("init_lora_weights"), str):  # the weights are known
         options["init_lora_weights"] = True
-    places = ("exclude_modules", "layers_to_transform", "layers_pattern")
-    is_searched = isinstance(options["target_modules"], str)
-    if is_searched or any(options.get(name) is not None for name in places):
-        # the names of the weights say where, without a stranger's regular expressions
+    places = [adapter.config.get(name) for name in _PLACES]  # a layer may be 0
+    if isinstance(options["target_modules"], str) or places != [None, None, None]:
         names = (name.removeprefix("base_model.model.") for name in adapter.weights)
         targets = {name.partition(".lora_")[0] for name in names if ".lora_" in name}
-        options |= {**dict.fromkeys(places), "target_modules": sorted(targets)}
-    return LoraConfig(**options)
+        options["target_modules"] = sorted(targets)
+    return LoraConfig(**options, inference_mode=not trainable)
 
 
 def new_adapter(base: Any, config: TrainingConfig) -> Any:
@@ -196,7 +183,7 @@ def new_adapter(base: Any, config: TrainingConfig) -> Any:
         ConfigurationError: if `lora_target` names no layer of the model.
     """
     targets = [target.strip() for target in config.lora_target.split(",")]
-    names = {f".{name}" for name, _ in base.named_modules()}
+    names = [f".{name}" for name, _ in base.named_modules()]
     lora = LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,
@@ -207,7 +194,7 @@ def new_adapter(base: Any, config: TrainingConfig) -> Any:
     )
     with global_rng(config.seed, base.device), building():
         try:
-            for target in targets if targets != ["all"] else ():
+            for target in lora.target_modules or ():
                 if not any(name.endswith(f".{target}") for name in names):
                     raise ValueError(f"the student has no layer {target!r}")
             return get_peft_model(twin(base), lora, _NAME)
@@ -357,7 +344,6 @@ def _unusual(adapter: Adapter) -> set[str]:
 
 
 _USUAL: dict[str, Any] = {"bias": "none", "megatron_core": "megatron.core", "qalora_group_size": 16}
-_KNOWN = {*_Options.model_fields, *_ANY}
 
 
 def _set_options(config: dict[str, Any]) -> set[str]:
@@ -370,7 +356,6 @@ def plain_layers(
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]] | None:
     """Matrices A and B by layer, if the adapter is plain and fits the base."""
     config = adapter.config
-    refuse_another_base(base, adapter)
     targets = config.get("target_modules")
     if _unusual(adapter) or not isinstance(targets, list):
         return None

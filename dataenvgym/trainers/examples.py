@@ -6,7 +6,7 @@ LLaMA-Factory: a turn's prompt and response share the remaining room, in favor o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -32,21 +32,33 @@ _PIECE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Tokens and their labels, of equal number; `n_cut` more tokens had no room."""
+    """Tokens and their labels, of equal number; `n_cut` more tokens had no room.
+
+    Attributes:
+        before: earlier replies of the record, each after the prompt that it had, if the template
+            writes that prompt differently later (Qwen3 leaves out the thoughts of earlier turns).
+    """
 
     tokens: list[int]
     labels: list[int]
     n_cut: int = 0
+    before: tuple[Example, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Example, ...]:
+        """The sequences that the model computes for it."""
+        return (*self.before, self) if self.before else (self,)
 
 
 def without_labels(example: Example) -> Example:
     """The example with nothing to learn."""
-    return replace(example, labels=[IGNORED] * len(example.labels))
+    return replace(example, labels=[IGNORED] * len(example.labels), before=())
 
 
 def with_all_labels(example: Example) -> Example:
     """The example with its prompt to learn, too (LLaMA-Factory: `train_on_prompt`)."""
-    return replace(example, labels=list(example.tokens))
+    before = tuple(map(with_all_labels, example.before))
+    return replace(example, labels=list(example.tokens), before=before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ def supervised_examples(
     """Stage `sft`: every reply of every record is learned, with its ending."""
     form = ChatFormat.parse(tokenizer)
     conversations = [form.turns(record.conversation) for record in records]
-    pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))
+    pieces = _Pieces(tokenizer, conversations)
     return [_conversation(turns, pieces, cutoff) for turns in conversations]
 
 
@@ -97,7 +109,7 @@ def preference_examples(
         tuple(_segment(form, record.prompt, answer) for answer in record.segments)
         for record in records
     ]
-    pieces = _Pieces(tokenizer, (turn for both in sides for turns in both for turn in turns))
+    pieces = _Pieces(tokenizer, (turns for both in sides for turns in both))
     return [_pair(chosen, rejected, pieces, cutoff) for chosen, rejected in sides]
 
 
@@ -115,7 +127,7 @@ def judged_examples(records: Sequence[KTODatum], tokenizer: Any, cutoff: int) ->
                     form.last_turn((*record.prompt, _reply(other))),
                 )
             )
-    pieces = _Pieces(tokenizer, (turn for both in turns for turn in both))
+    pieces = _Pieces(tokenizer, ([turn] for both in turns for turn in both))
     return [
         Judged(
             example=_conversation([own], pieces, cutoff),
@@ -134,7 +146,7 @@ def scored_examples(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int)
     """
     form = ChatFormat.parse(tokenizer)
     conversations = [form.turns(record.conversation) for record in records]
-    pieces = _Pieces(tokenizer, (turn for turns in conversations for turn in turns))
+    pieces = _Pieces(tokenizer, conversations)
     return [
         _scored(turns, record.weights, pieces, cutoff)
         for record, turns in zip(records, conversations, strict=True)
@@ -170,14 +182,30 @@ def text_examples(
 
 
 class _Pieces:
-    """The tokens of every piece of many turns, made in one call of the tokenizer."""
+    """The tokens of the prompts and replies of many conversations, made in one call.
 
-    def __init__(self, tokenizer: Any, turns: Iterable[TrainingTurn]) -> None:
-        texts = dict.fromkeys(text for turn in turns for text in (*turn.prompt, *turn.response))
-        self._tokens = dict(zip(texts, _tokenize(tokenizer, list(texts)), strict=True))
+    A prompt is tokenized as a whole, as an evaluation does.
+    """
 
-    def of(self, texts: tuple[str, ...]) -> list[int]:
-        return [token for text in texts for token in self._tokens[text]]
+    def __init__(self, tokenizer: Any, conversations: Iterable[Sequence[TrainingTurn]]) -> None:
+        known: dict[str, None] = {}
+        for turns in conversations:
+            for prompt, response in _whole(turns):
+                known |= dict.fromkeys((prompt, *response))
+        self._tokens = dict(zip(known, _tokenize(tokenizer, list(known)), strict=True))
+
+    def of(self, turns: Sequence[TrainingTurn]) -> Iterator[tuple[list[int], list[int]]]:
+        """The tokens of each prompt, from the beginning of the conversation, and of its reply."""
+        for prompt, response in _whole(turns):
+            yield self._tokens[prompt], [token for text in response for token in self._tokens[text]]
+
+
+def _whole(turns: Sequence[TrainingTurn]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    said = ""
+    for turn in turns:
+        said = ("" if turn.begins else said) + "".join(turn.prompt)
+        yield said, turn.response
+        said += "".join(turn.response)
 
 
 def _tokenize(tokenizer: Any, texts: list[str]) -> list[list[int]]:
@@ -185,33 +213,54 @@ def _tokenize(tokenizer: Any, texts: list[str]) -> list[list[int]]:
     return tokens
 
 
+class _Rows:
+    """The sequences of an example, filled turn by turn."""
+
+    def __init__(self) -> None:
+        self._done: tuple[Example, ...] = ()
+        self.tokens: list[int] = []
+        self.labels: list[int] = []
+
+    def heard(self, prompt: list[int]) -> list[int]:
+        """The tokens of a whole prompt that are not there; a new sequence if others are."""
+        if prompt[: len(self.tokens)] != self.tokens:
+            self._done += (Example(self.tokens, self.labels),)
+            self.tokens, self.labels = [], []
+        return prompt[len(self.tokens) :]
+
+    def add(self, heard: list[int], said: list[int]) -> None:
+        self.tokens += heard + said
+        self.labels += [IGNORED] * len(heard) + said
+
+    def example(self, turns: Sequence[TrainingTurn], pieces: _Pieces) -> Example:
+        *_, (prompt, response) = pieces.of(turns)
+        n_cut = len(prompt) + len(response) - len(self.tokens)
+        return Example(self.tokens, self.labels, n_cut, self._done)
+
+
 def _conversation(turns: Sequence[TrainingTurn], pieces: _Pieces, cutoff: int) -> Example:
-    tokens: list[int] = []
-    labels: list[int] = []
-    for turn in turns:
-        if (room := cutoff - len(tokens)) <= 0:
+    rows = _Rows()
+    for prompt, response in pieces.of(turns):
+        if len(rows.tokens) >= cutoff:
             break
-        prompt, response = pieces.of(turn.prompt), pieces.of(turn.response)
-        n_prompt, n_response = shared_room(len(prompt), len(response), room)
-        tokens += prompt[:n_prompt] + response[:n_response]
-        labels += [IGNORED] * n_prompt + response[:n_response]
-    return _counting_cut(Example(tokens, labels), turns, pieces)
+        heard = rows.heard(prompt)
+        n_heard, n_said = shared_room(len(heard), len(response), cutoff - len(rows.tokens))
+        rows.add(heard[:n_heard], response[:n_said])
+    return rows.example(turns, pieces)
 
 
 def _scored(
     turns: Sequence[TrainingTurn], weights: Sequence[float | None], pieces: _Pieces, cutoff: int
 ) -> Scored:
-    scored = Scored(Example([], []), [], [])
-    tokens, labels = scored.example.tokens, scored.example.labels
-    for turn, weight in zip(turns, weights, strict=True):
-        prompt, response = pieces.of(turn.prompt), pieces.of(turn.response)
-        if len(tokens) + len(prompt) + len(response) > cutoff:
+    rows, lengths = _Rows(), []
+    for prompt, response in pieces.of(turns):
+        if len(prompt) + len(response) > cutoff:
             break
-        tokens += prompt + response
-        labels += [IGNORED] * len(prompt) + response
-        scored.weights.append(weight)
-        scored.lengths.append(len(response))
-    return scored
+        rows.add(rows.heard(prompt), response)
+        lengths.append(len(response))
+    return Scored(
+        replace(rows.example(turns, pieces), n_cut=0), [*weights[: len(lengths)]], lengths
+    )
 
 
 def _segment(form: ChatFormat, prompt: Conversation, answer: Conversation) -> list[TrainingTurn]:
@@ -224,37 +273,21 @@ def _segment(form: ChatFormat, prompt: Conversation, answer: Conversation) -> li
 def _pair(
     chosen: Sequence[TrainingTurn], rejected: Sequence[TrainingTurn], pieces: _Pieces, cutoff: int
 ) -> Pair:
-    prompt = pieces.of(chosen[0].prompt)
-    better, worse = pieces.of(chosen[0].response), pieces.of(rejected[0].response)
+    (prompt, better), *more = pieces.of(chosen)
+    (_, worse), *others = pieces.of(rejected)
     n_prompt, n_response = shared_room(len(prompt), max(len(better), len(worse)), cutoff)
-    pair = Pair(
-        *(
-            Example(
-                prompt[:n_prompt] + response[:n_response],
-                [IGNORED] * n_prompt + response[:n_response],
-            )
-            for response in (better, worse)
-        )
-    )
-    for both in zip_longest(chosen[1:], rejected[1:]):
-        sides = [
-            (side, pieces.of(turn.prompt), pieces.of(turn.response))
-            for side, turn in zip((pair.chosen, pair.rejected), both, strict=True)
-            if turn is not None
-        ]
-        if any(len(side.tokens) + len(p) + len(r) > cutoff for side, p, r in sides):
+    sides = _Rows(), _Rows()
+    for side, response in zip(sides, (better, worse), strict=True):
+        side.add(prompt[:n_prompt], response[:n_response])
+    is_cut = n_prompt < len(prompt) or n_response < max(len(better), len(worse))
+    for both in zip_longest(more, others) if not is_cut else ():
+        there = [(s, *turn) for s, turn in zip(sides, both, strict=True) if turn is not None]
+        if any(len(heard) + len(said) > cutoff for _, heard, said in there):
             break
-        for side, heard, said in sides:
-            side.tokens.extend(heard + said)
-            side.labels.extend([IGNORED] * len(heard) + said)
-    return Pair(
-        _counting_cut(pair.chosen, chosen, pieces), _counting_cut(pair.rejected, rejected, pieces)
-    )
-
-
-def _counting_cut(example: Example, turns: Sequence[TrainingTurn], pieces: _Pieces) -> Example:
-    n_tokens = sum(len(pieces.of((*turn.prompt, *turn.response))) for turn in turns)
-    return replace(example, n_cut=n_tokens - len(example.tokens))
+        for side, heard, said in there:
+            side.add(side.heard(heard), said)
+    better_side, worse_side = sides
+    return Pair(better_side.example(chosen, pieces), worse_side.example(rejected, pieces))
 
 
 def shared_room(n_prompt: int, n_response: int, room: int) -> tuple[int, int]:

@@ -88,21 +88,33 @@ def epoch_order(n_examples: int, seed: int, epoch: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples padded on the right to a common length; all tensors are (rows, length)."""
+    """Examples padded on the right to a common length; all tensors are (rows, length).
+
+    Attributes:
+        n_rows: of each example.
+    """
 
     tokens: torch.Tensor
     mask: torch.Tensor
     labels: torch.Tensor
+    n_rows: list[int]
+
+    def of_examples(self, values: torch.Tensor) -> torch.Tensor:
+        """The sums of rows' values over the rows of each example."""
+        if len(values) == len(self.n_rows):
+            return values
+        return torch.stack([part.sum() for part in torch.split(values, self.n_rows)])
 
 
 def pad(examples: Sequence[Example], padding: int, device: torch.device) -> Batch:
     """The examples as one batch, padded with the token `padding`."""
-    length = max(len(example.tokens) for example in examples)
-    rows = [(e.tokens, e.labels, length - len(e.tokens)) for e in examples]
+    length = max(len(row.tokens) for e in examples for row in e.rows)
+    rows = [(r.tokens, r.labels, length - len(r.tokens)) for e in examples for r in e.rows]
     return Batch(
         tokens=torch.tensor([t + [padding] * n for t, _, n in rows], device=device),
         mask=torch.tensor([[1] * len(t) + [0] * n for t, _, n in rows], device=device),
         labels=torch.tensor([labels + [IGNORED] * n for _, labels, n in rows], device=device),
+        n_rows=[len(example.rows) for example in examples],
     )
 
 
@@ -154,11 +166,12 @@ class CrossEntropy:
         return len(self.examples)
 
     def size(self, i: int) -> int:
-        return len(self.examples[i].tokens)
+        return sum(len(row.tokens) for row in self.examples[i].rows)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
         # the first token is predicted from nothing, so it is never learned
-        labels = (self.examples[i].labels[1:] for batch in batches for i in batch)
+        rows = (row for batch in batches for i in batch for row in self.examples[i].rows)
+        labels = (row.labels[1:] for row in rows)
         learned = sum(len(row) - row.count(IGNORED) for row in labels)
         return [1.0 / max(learned, 1)] * len(batches)
 
@@ -198,7 +211,8 @@ class DPO:
         return len(self._pairs)
 
     def size(self, i: int) -> int:
-        return len(self._pairs[i].chosen.tokens) + len(self._pairs[i].rejected.tokens)
+        pair = self._pairs[i]
+        return sum(len(row.tokens) for row in (*pair.chosen.rows, *pair.rejected.rows))
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
         return _mean_of_means(batches)
@@ -292,11 +306,13 @@ def logs_of_labels(model: Any, batch: Batch) -> torch.Tensor:
 def log_probabilities(
     model: Any, batch: Batch, discount: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each row, the summed log-probability of its labels, and their number."""
+    """For each example, the summed log-probability of its labels, and their number."""
     each, learned = token_log_probabilities(model, batch)
     if discount is not None:
-        each = each * turn_discounts(learned, discount)
-    return (each * learned).sum(1), learned.sum(1)
+        examples = torch.split(learned, batch.n_rows)
+        of_turns = [turn_discounts(rows.view(1, -1), discount).view_as(rows) for rows in examples]
+        each = each * torch.cat(of_turns)
+    return batch.of_examples((each * learned).sum(1)), batch.of_examples(learned.sum(1))
 
 
 def _references(

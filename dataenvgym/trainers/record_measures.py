@@ -129,7 +129,7 @@ class _RecordGradients:
     def of(self, objective: CrossEntropy, part: Sequence[int]) -> torch.Tensor:
         """The gradients (records, weights), in the order of the weights of the model."""
         scales = torch.tensor([objective.scales([[i]])[0] for i in part])
-        if self._layout is None:
+        if self._layout is None or any(objective.examples[i].before for i in part):
             rows = [self._alone(objective, i) for i in part]
             return torch.stack(rows) * scales.to(self._model.device)[:, None]
         layout, weights = self._layout

@@ -175,7 +175,7 @@ class ScoredTurns:
         return len(self._scored)
 
     def size(self, i: int) -> int:
-        return len(self._scored[i].example.tokens)
+        return sum(len(row.tokens) for row in self._scored[i].example.rows)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
         of_update = [self._scored[i] for batch in batches for i in batch]
@@ -208,8 +208,10 @@ def _log_probabilities(
 
     def compute(part: Sequence[int]) -> list[torch.Tensor]:
         with torch.no_grad(), precision(model.device, bf16=config.bf16):
-            each, learned = token_log_probabilities(model, pad([examples[i] for i in part]))
-        return [row[mask] for row, mask in zip(each, learned, strict=True)]
+            batch = pad([examples[i] for i in part])
+            each, learned = token_log_probabilities(model, batch)
+        counts = batch.of_examples(learned.sum(1)).tolist()
+        return list(torch.split(each[learned], counts))
 
     order, parts = by_length(examples, model)
     found = (row for rows in run(compute, parts) for row in rows)

@@ -27,7 +27,12 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.external.memory import free_memory
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
-from dataenvgym.trainers.chat_format import BARE_TEMPLATE, check_chat_template, fix_template
+from dataenvgym.trainers.chat_format import (
+    BARE_TEMPLATE,
+    check_chat_template,
+    fix_template,
+    without_clock,
+)
 from dataenvgym.trainers.large import MOST_PACKED, share_freed_memory
 
 _LOADED: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
@@ -74,6 +79,7 @@ def load_tokenizer(
     *,
     download: bool = True,
     template: str | None = None,
+    reads_clock: bool = False,
     chat_template_kwargs: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """The student's tokenizer.
@@ -81,6 +87,7 @@ def load_tokenizer(
     Args:
         template: "empty" replaces its chat template by LLaMA-Factory's template of that name.
         download: whether it may come from the hub, if it is not on this machine.
+        reads_clock: whether its chat template may write today's date, as at a server.
         chat_template_kwargs: values that its chat template has in every rendering.
 
     Raises:
@@ -91,6 +98,8 @@ def load_tokenizer(
         raise ConfigurationError(
             f"the tokenizer of {student!r} has no eos_token, expected the token that ends a turn"
         )
+    if not reads_clock and isinstance(tokenizer.chat_template, str):
+        tokenizer.chat_template = without_clock(tokenizer.chat_template)
     if template == "empty":
         tokenizer.chat_template = BARE_TEMPLATE
     elif chat_template_kwargs:

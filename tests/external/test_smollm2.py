@@ -16,8 +16,8 @@ from dataenvgym.records import Message, SupervisedDatum, Tool, ToolCall
 from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.tool_formats import tool_format
 from dataenvgym.trainers import InProcessTrainer
-from dataenvgym.trainers.chat_format import ChatFormat
 from dataenvgym.trainers.llama_factory import LlamaFactoryTrainer
+from dataenvgym.trainers.llama_factory.slots import Slots
 from dataenvgym.trainers.student import load_tokenizer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
@@ -133,7 +133,7 @@ def test_texts_have_the_tokens_of_llama_cpp_and_round_trip(folder):
 
 
 def test_the_chat_template_has_a_default_system_message_and_an_end_of_turn(folder):
-    form = ChatFormat.parse(load_tokenizer(str(folder)))
+    form = Slots.parse(load_tokenizer(str(folder)))
     assert form.default_system == (
         "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
     )

@@ -47,15 +47,15 @@ def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenize
 
 def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer):
     tokenizer.chat_template = (
-        "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no system') }}"
+        "{% for m in messages %}{% if m['role'] == 'assistant' %}{{ raise_exception('no turns') }}"
         "{% endif %}{{ m['content'] }}{% endfor %}"
     )
-    system = (Message(role="system", content="s"), *HELLO)
+    several = (*HELLO, Message(role="assistant", content="s"), *HELLO)
     empty = (Message(role="user", content=""),)
     first, second, third = encode_prompts(
-        tokenizer, [system, HELLO, empty], LLAMA_FACTORY, context=None
+        tokenizer, [several, HELLO, empty], LLAMA_FACTORY, context=None
     )
     assert isinstance(first, Failure)
-    assert "no system" in first.reason
+    assert "no turns" in first.reason
     assert isinstance(second, list)
     assert isinstance(third, Failure)

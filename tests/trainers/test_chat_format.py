@@ -6,6 +6,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tool_formats import LLAMA_FACTORY
 from dataenvgym.trainers.chat_format import ChatFormat
+from dataenvgym.trainers.llama_factory.slots import Slots
 
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
@@ -65,52 +66,51 @@ def test_a_reply_has_the_students_text_and_its_end_token(tokenizer):
 
 def test_the_templates_own_system_message_replaces_a_missing_one(tokenizer):
     form = ChatFormat.parse(with_template(tokenizer, WITH_DEFAULT_SYSTEM))
-    assert form.default_system == "Be kind."
     assert "Be kind." in text(form, CHAT)
     assert "Be kind." not in text(form, (SYSTEM, *CHAT))
 
 
-def test_a_template_without_a_system_role_serves_records_without_one(tokenizer):
+def test_without_a_system_role_its_message_is_put_before_the_first_user_message(tokenizer):
     form = ChatFormat.parse(with_template(tokenizer, WITHOUT_SYSTEM))
     assert text(form, CHAT[:2]) == "<user>one</s><assistant>1</s>"
-    with pytest.raises(ConfigurationError, match="no system role"):
-        form.turns((SYSTEM, *CHAT))
+    assert text(form, (SYSTEM, *CHAT[:2])) == "<user>Be brief.\n\none</s><assistant>1</s>"
 
 
 def test_a_thinking_student_learns_an_empty_thought_before_a_reply_without_one(tokenizer):
     form = ChatFormat.parse(with_template(tokenizer, THINKING))
     thoughtful = Message(role="assistant", content="<think>\nhm\n</think>\n\n1")
-    turns = form.turns((CHAT[0], thoughtful, *CHAT[2:]))
+    chat = (CHAT[0], thoughtful, *CHAT[2:])
+    turns = form.turns(chat)
     assert turns[0].response == ("<think>\nhm\n</think>\n\n1<|end|>",)
     assert turns[1].response == ("<think>\n\n</think>\n\n", "2 'two'<|end|>")
-    whole = form.last_turn((CHAT[0], thoughtful, *CHAT[2:]))
-    assert "hm" not in "".join(whole.prompt)
-    assert whole.response == turns[1].response
+    assert form.last_turn(chat).response == turns[1].response
+    *_, of_llama_factory = Slots.parse(tokenizer).prompts(chat, is_last=True)
+    assert "hm" not in of_llama_factory
 
 
 def test_the_last_turn_has_all_earlier_ones_in_its_prompt(tokenizer):
     form = ChatFormat.parse(tokenizer)
     turn, turns = form.last_turn((SYSTEM, *CHAT)), form.turns((SYSTEM, *CHAT))
-    assert turn.prompt == (*turns[0].prompt, *turns[0].response, *turns[1].prompt)
+    assert "".join(turn.prompt) == "".join((*turns[0].prompt, *turns[0].response, *turns[1].prompt))
     assert turn.response == turns[1].response
 
 
-@pytest.mark.parametrize(
-    ("template", "own"), [(None, ""), (WITH_DEFAULT_SYSTEM, "Be kind.")], ids=["own", "sys"]
-)
-def test_tools_and_calls_are_written_in_llama_factorys_default_format(tokenizer, template, own):
-    """They are in datasets of other people only."""
+@pytest.mark.parametrize("template", [None, WITH_DEFAULT_SYSTEM], ids=["own", "sys"])
+def test_tools_and_calls_are_written_in_llama_factorys_default_format(tokenizer, template):
+    """They are in datasets of other people only; an evaluation has them in the same place."""
     call = Message(role="assistant", content="I add. ", tool_calls=(ToolCall(name="add"),))
     chat = (CHAT[0], call, Message(role="tool", content="2"), CHAT[1])
     tool = Tool(name="add")
     listed = LLAMA_FACTORY.flatten((Message(role="system", content="", tools=(tool,)),))[0].content
     form = ChatFormat.parse(with_template(tokenizer, template or tokenizer.chat_template))
-    for system, begins in ((SYSTEM, "Be brief."), (None, own)):
+    for system, begins in ((SYSTEM, "Be brief."), (None, "")):
         first = (system or CHAT[0]).model_copy(update={"tools": (tool,)})
         turns = form.turns((first, *chat) if system else (first, *chat[1:]))
-        assert f"{begins}{listed}" in turns[0].prompt[1]
+        (prompt,) = turns[0].prompt
+        assert f"{begins}{listed}" in prompt
+        assert "Be kind." not in prompt
         assert turns[0].response[0].startswith("I add. Action: add\nAction Input: {}<|")
-        assert turns[1].prompt == (form.user.replace("{{content}}", "2"),)
+        assert turns[1].prompt == (Slots.parse(tokenizer).user.replace("{{content}}", "2"),)
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_by_name(tokenizer):
@@ -119,5 +119,5 @@ def test_a_tokenizer_without_a_chat_template_is_refused_by_name(tokenizer):
 
 
 def test_a_template_that_drops_messages_is_refused(tokenizer):
-    with pytest.raises(ConfigurationError, match="no place for the user message"):
+    with pytest.raises(ConfigurationError, match="no place for the user"):
         ChatFormat.parse(with_template(tokenizer, "{% for m in messages %}x{% endfor %}"))
