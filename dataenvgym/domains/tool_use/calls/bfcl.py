@@ -182,6 +182,8 @@ def json_schema_of(declared: Any, place: str = "") -> dict[str, Any]:
     if not isinstance(given, str) or schema["type"] not in KINDS.values():
         known = ", ".join([*KINDS.values(), *_JSON_TYPES])
         raise ValueError(f"{place}type is {given!r}, expected {known}")
+    if not isinstance(schema.get("required"), list | None):
+        raise ValueError(f"{place}required is {schema['required']!r}, expected a list of names")
     if "items" in schema:
         schema["items"] = json_schema_of(schema["items"], f"{place}items.")
     if "properties" in schema:
