@@ -4,7 +4,8 @@ A file is first written under a temporary name and then renamed, so a killed pro
 file or the new one, and perhaps a hidden temporary file that no code reads. Directories are
 published in the same way (`publishing`). The process that holds a folder's lock may remove
 temporary files of killed processes (`remove_temporaries`). Secrets are redacted in text and JSON
-(see `secrets`), not in bytes.
+(see `secrets`), not in bytes. On a disk that is read-only, writing what is there already does
+nothing, so that a finished command shows its results again.
 
 Files that are read may come from somebody else. So only regular files are opened, of a limited size
 where a file, or a line of it, is read as a whole (`open_file`, `read_bytes`).
@@ -19,7 +20,8 @@ import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,6 +31,7 @@ from dataenvgym.secrets import redact, redact_bytes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """errno values that mean a full disk."""
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 LARGEST = 2**28
 """The most bytes of a JSON file, and of a line of JSON lines."""
@@ -204,7 +207,8 @@ def remove_temporaries(directory: Path, *, below: bool = True) -> None:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):  # as of folders
+                    path.unlink()
 
 
 def hash_file(path: Path) -> str:
@@ -231,7 +235,16 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     # no other process or thread uses this path
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with temporary.open("wb") as stream:
+        stream = temporary.open("wb")
+    except OSError as error:
+        if error.errno not in _READ_ONLY or not path.is_file():
+            raise
+        yield (same := BytesIO())
+        if same.getvalue() != path.read_bytes():
+            raise
+        return
+    try:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

@@ -82,8 +82,11 @@ def noting_interrupt(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path, *, wait: bool = False) -> Iterator[None]:
     """Prevent other processes from writing to the folder during the block.
+
+    Args:
+        wait: wait until no other process writes to it.
 
     Raises:
         RunDirectoryError: if another process writes to it.
@@ -91,7 +94,7 @@ def locked(directory: Path) -> Iterator[None]:
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             raise _busy(directory) from None
         try:

@@ -77,7 +77,7 @@ NOT_OF_MODELS = (
         "options.",
         "storage.",
         "store.",
-        "environments.checksums.",
+        "checksums.",
         "llm.prompts.",
     ),
     *(

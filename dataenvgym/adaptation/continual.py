@@ -22,6 +22,7 @@ from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import trained_by, trainer_of
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
 from dataenvgym.adaptation.trials import Work, asked
+from dataenvgym.checksums import MarkedFolder, marking, reading_marked
 from dataenvgym.errors import (
     ConfigurationError,
     RunDirectoryError,
@@ -31,7 +32,6 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
 from dataenvgym.llm.student_teacher import StudentTeacher
-from dataenvgym.predictors.checkpoints import kind_of
 from dataenvgym.progress import counting
 from dataenvgym.records import Model, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -39,7 +39,6 @@ from dataenvgym.storage import publishing, read_json, remove_folder, write_json
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.trainers.interface import trainer_with
-from dataenvgym.workspace import naming_damage
 
 Join = Literal["merged", "stacked"]
 
@@ -215,6 +214,7 @@ class _Sequence:
         self._task, self._engine, self._of, self._directory = task, engine, of, directory
         self._contexts, self._seed, self._join = contexts, seed, join
         self._edits, self._replay, self._teacher = edits, replay, teacher
+        self._again = f"remove {directory}, and the same command does the sequence again"
         self._newest: Path | None = None
         self._student: TrainablePredictorInterface | None = None
         self._whole: Path | None = None
@@ -226,22 +226,24 @@ class _Sequence:
             folder = self._step(number)
             file, before = folder / "row.json", self._newest
             is_done, failure = file.exists(), ""
-            learns = number > 0 and not is_done and kind_of(folder / "student") is None
+            learns = number > 0 and not is_done and not (folder / "student").is_dir()
             if learns and has_learned and self._newest is None:
                 raise RunDirectoryError(
                     f"{file} is missing, and the students from before that step were removed: "
-                    f"remove {self._directory}, and the same command does the sequence again"
+                    f"{self._again}"
                 )
             if learns:
                 failure = self._learn(number)
-            if kind_of(folder / "student") is not None:
+            if (folder / "student").is_dir():
+                MarkedFolder(folder / "student", self._again).check(large=True)
                 self._newest = folder / "student"
             if is_done:
-                with naming_damage(file, f"remove {self._directory}: the same command repeats it"):
+                with reading_marked(file, self._again):
                     row = Row.model_validate(read_json(file))
             else:
                 row = self._asked(self._contexts[:number] or self._contexts, failure)
-                write_json(file, row.model_dump(mode="json"))
+                with marking(file):
+                    write_json(file, row.model_dump(mode="json"))
             has_learned = has_learned or (number > 0 and not row.failure)
             if before is not None and before != self._newest:
                 remove_folder(before)
@@ -357,3 +359,4 @@ def _write_stacked(before: Path | None, adapter: Path, folder: Path) -> None:
     parts = [Adapter.read(path) for path in (before, adapter) if path is not None]
     with publishing(folder) as new:
         stacked(parts).write(new)
+        MarkedFolder(new, "").mark_all()

@@ -15,13 +15,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from pydantic import TypeAdapter
 
+from dataenvgym.checksums import marking, reading_marked
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, SamplingParameters, TeacherInterface
 from dataenvgym.progress import counting
 from dataenvgym.records import Conversation, Model, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import read_jsonl, write_jsonl
-from dataenvgym.workspace import naming_damage
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def write_edits(
     """
     known: dict[tuple[str, int], WrittenEdit] = {}
     if file.exists():
-        with naming_damage(file, "remove it, and the same command writes the edits again"):
+        with reading_marked(file, "remove it, and the same command writes the edits again"):
             written = TypeAdapter(list[WrittenEdit]).validate_python([*read_jsonl(file)])
         known = {(w.context, w.sample): w for w in written if not (retry_errors and w.error)}
     wanted = [(context, sample) for sample in range(samples) for context in contexts]
@@ -145,6 +145,7 @@ def write_edits(
                         error=reply.reason if isinstance(reply, Failure) else None,
                     )
                 found = [known[c.id, i] for c, i in wanted if (c.id, i) in known]
-                write_jsonl(file, (edit.model_dump(mode="json") for edit in found))
+                with marking(file):
+                    write_jsonl(file, (edit.model_dump(mode="json") for edit in found))
             count.reach((sample + 1) * len(contexts))
     return [known[context.id, sample] for context, sample in wanted]

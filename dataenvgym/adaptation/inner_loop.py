@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from dataenvgym import exact_json
 from dataenvgym.adaptation.answers import Adapted, Answer
+from dataenvgym.checksums import marking, reading_marked
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
@@ -44,7 +45,6 @@ from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 from dataenvgym.trainers import TrainerInterface
 from dataenvgym.trainers.interface import options_of
-from dataenvgym.workspace import naming_damage
 
 _BASE, _ADAPTED, _LOOP = "base_answers.json", "adapted.json", "loop.json"
 
@@ -134,7 +134,8 @@ def adapt(
                 _run(tried, predictor, [group[i] for i in again], base, directory),
                 strict=True,
             ):
-                write_json(files[i], result.model_dump(mode="json"))
+                with marking(files[i]):
+                    write_json(files[i], result.model_dump(mode="json"))
                 found[i] = result
                 count.add(1)
             if not keep_adapters:
@@ -154,17 +155,18 @@ def _begin(folder: Path, content_hash: str) -> None:
     """Make the folder of a loop, and remove what another loop of its name left there."""
     file, content = folder / _LOOP, {"hash": content_hash}
     if file.exists():
-        with naming_damage(file, "remove it, and the same command runs the loop again"):
+        with reading_marked(file, "remove it, and the same command runs the loop again"):
             if read_json(file) == content:
                 return
     if folder.exists():
         remove_folder(folder)
     folder.mkdir(parents=True)
-    write_json(file, content)
+    with marking(file):
+        write_json(file, content)
 
 
 def _read(file: Path) -> Adapted:
-    with naming_damage(file, "remove it, and the same command runs the loop again"):
+    with reading_marked(file, "remove it, and the same command runs the loop again"):
         return Adapted.model_validate(read_json(file))
 
 
@@ -186,13 +188,14 @@ def _base_answers(
             )
     known: dict[str, Answer] = {}
     if file.exists():
-        with naming_damage(file, "remove it, and the same command asks again"):
+        with reading_marked(file, "remove it, and the same command asks again"):
             answers = TypeAdapter(list[Answer]).validate_python(read_json(file))
         known = {a.question: a for a in answers if not (retry_errors and a.error)}
     if missing := [question for id, question in questions.items() if id not in known]:
         predictor.reset()
         known |= {c.instance.id: Answer.of(c) for c in task.attempt(predictor, missing)}
-        write_json(file, [answer.model_dump(mode="json") for answer in known.values()])
+        with marking(file):
+            write_json(file, [answer.model_dump(mode="json") for answer in known.values()])
     return known
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from dataenvgym.adaptation.edits import Context
 from dataenvgym.adaptation.inner_loop import trained_by
 from dataenvgym.adaptation.trials import EditResult, EditTrials
+from dataenvgym.checksums import MarkedFolder, marking, reading_marked
 from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import Closes, TrainablePredictorInterface, TrainingRun
@@ -156,6 +157,8 @@ class RestEM:
         if not folder.is_dir():
             tell(f"RestEM: the student learns {len(kept)} of {len(results)} edits")
             self._learn(trials, records, directory)
+        way_out = f"remove {folder}, and the same command makes it again"
+        MarkedFolder(folder, way_out).check(large=True)
         if isinstance(trials.student, Closes):
             trials.student.close()
         return of(folder), kept
@@ -177,14 +180,16 @@ def _begin(directory: Path, rows: Sequence[Any]) -> None:
     """Write a round's records; if it had others before, remove it and the rounds after it."""
     file = directory / "records.jsonl"
     if file.exists():
-        if list(read_jsonl(file)) == rows:
-            return
+        with reading_marked(file, "remove it, and the same command writes it again"):
+            if list(read_jsonl(file)) == rows:
+                return
         tell("RestEM: other edits are kept than before, so this round starts anew")
         for later in directory.parent.glob("round-*"):
             if _number(later) >= _number(directory):
                 remove_folder(later)
     directory.mkdir(parents=True, exist_ok=True)
-    write_jsonl(file, rows)
+    with marking(file):
+        write_jsonl(file, rows)
 
 
 def _number(of_round: Path) -> int:
@@ -192,7 +197,7 @@ def _number(of_round: Path) -> int:
 
 
 def write_merged_student(student: object, checkpoint: Path, folder: Path) -> None:
-    """Write a predictor's model with a checkpoint as a whole student.
+    """Write a predictor's model with a checkpoint as a whole student, and mark its files.
 
     Raises:
         ConfigurationError: if the predictor does not tell its model.
@@ -204,3 +209,4 @@ def write_merged_student(student: object, checkpoint: Path, folder: Path) -> Non
             "model, into which is merged what it learned: use dataenvgym's predictors"
         )
     write_merged(name, checkpoint, folder)
+    MarkedFolder(folder, "remove it, and the same command continues").mark_all()

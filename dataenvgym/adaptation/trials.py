@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import InnerLoop, adapt, trainer_of
+from dataenvgym.checksums import marking, reading_marked
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
@@ -20,7 +21,6 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.trainers.interface import trainer_with
-from dataenvgym.workspace import naming_damage
 
 
 class EditResult(Model):
@@ -172,7 +172,7 @@ class EditTrials:
         file = self.directory / name / "results.json"
         if not file.exists():
             return None
-        with naming_damage(file, "remove it, and the same command makes it again"):
+        with reading_marked(file, "remove it, and the same command makes it again"):
             results = TypeAdapter(list[EditResult]).validate_python(read_json(file))
         is_open = self.retry_errors and not all(result.is_complete for result in results)
         return None if is_open else results
@@ -287,7 +287,6 @@ class EditTrials:
         return results
 
     def _saved(self, name: str, results: list[EditResult]) -> list[EditResult]:
-        write_json(
-            self.directory / name / "results.json", [r.model_dump(mode="json") for r in results]
-        )
+        with marking(file := self.directory / name / "results.json"):
+            write_json(file, [r.model_dump(mode="json") for r in results])
         return results

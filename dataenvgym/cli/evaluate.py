@@ -128,6 +128,9 @@ def generate_rows(arguments: Namespace) -> None:
         f"tokens read, {made.completion_tokens} written",
         soft_wrap=True,
     )
+    if made.refusals:
+        said = f"{several(len(made.refusals), 'row')} refused, the first one: {made.refusals[0]}"
+        console.print(plain(said), soft_wrap=True)
     for path in made.files:
         console.print(str(path), soft_wrap=True)
     if not made.files:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.environments.checksums import MARKS_FILE
+from dataenvgym.checksums import MARKS_FILE
 from dataenvgym.environments.identity import refuse_another, write_identity
 from dataenvgym.environments.iterations import IterationFiles, checked_iterations
 from dataenvgym.environments.options import ResetOptions

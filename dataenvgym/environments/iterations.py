@@ -32,8 +32,8 @@ from pathlib import Path
 import numpy as np
 
 from dataenvgym import exact_json
+from dataenvgym.checksums import OF_TRAINING, FileMark, MarkedFolder, refuse_damage
 from dataenvgym.environments.checks import CheckedRecords
-from dataenvgym.environments.checksums import FileMark, MarkedFolder, refuse_damage
 from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (
@@ -155,9 +155,6 @@ def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[Tra
         ]
 
 
-_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
-
-
 class IterationFiles:
     """The files of iteration `number` in `root`, the folder `iterations/`."""
 
@@ -253,7 +250,7 @@ class IterationFiles:
     def training(self) -> Iterator[None]:
         """Mark the files that the training in the block writes."""
         if not self.adapter.exists():
-            self.marks.forget(n for n in self.marks.read() if n.startswith(_TRAINING))
+            self.marks.forget(n for n in self.marks.read() if n.startswith(OF_TRAINING))
         yield
         self.marks.mark_all()
 

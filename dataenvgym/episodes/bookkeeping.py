@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym import progress, run_warnings
+from dataenvgym.checksums import MarkedFolder
 from dataenvgym.environments.checks import reasons_in_words
-from dataenvgym.environments.checksums import MarkedFolder
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import read_completed, write_completed
 from dataenvgym.environments.phases import PhaseClock

@@ -17,8 +17,8 @@ from typing import Any, cast
 import gymnasium
 
 from dataenvgym import secrets
+from dataenvgym.checksums import MarkedFolder
 from dataenvgym.environments.agent_state import read_state, state_of
-from dataenvgym.environments.checksums import MarkedFolder
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import refuse_damaged_run

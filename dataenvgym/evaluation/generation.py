@@ -5,19 +5,23 @@
 The folder of a generation has
 
     config.yaml                    the settings that determine the replies
-    chunk-CCCC/replies-SSS.part    the replies with seed SSS to a chunk of rows, as they come
+    chunk-CCCC/replies-SSS.part    the replies with seed SSS to a chunk of rows, as they come; each
+                                   line begins with its hash
     chunk-CCCC/replies-SSS.jsonl   the same, complete and in the order of the rows
+    chunk-CCCC/files.json          its hash (see `checksums`)
     rows-SSS.jsonl                 each row with its reply, after the last chunk
 
-Each reply is appended when it comes, so a killed generation loses only what was being asked. Only
-one process at a time works on a chunk; several may work on chunks of their own.
+Each reply is appended when it comes, so a killed generation loses only what was being asked. A row
+that the model refuses (a content filter, too long a prompt) has the reason, `error`, in place of a
+reply. Only one process at a time works on a chunk; several may work on chunks of their own.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -25,11 +29,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, cast
 
-import orjson
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
 from dataenvgym import exact_json
+from dataenvgym.checksums import marking, reading_marked
 from dataenvgym.config.building import build_predictor
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import decisive_values, digest
@@ -48,14 +52,22 @@ from dataenvgym.interfaces import (
 from dataenvgym.llm.prompts import Prompt, default_prompt, read_prompt
 from dataenvgym.progress import Count, counting
 from dataenvgym.records import Conversation
-from dataenvgym.storage import hash_files, read_jsonl, remove_folder, write_jsonl
+from dataenvgym.storage import (
+    hash_files,
+    read_jsonl,
+    remove_folder,
+    remove_temporaries,
+    write_jsonl,
+)
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.rows import SourceRow, read_rows
-from dataenvgym.workspace import locked, naming_damage, noting_interrupt
+from dataenvgym.workspace import locked, noting_interrupt
 
 _SECTIONS = ("student", "predictor", "trainer", "input", "field", "num_chunks", "sampling")
 _FACTS = ("finish_reason", "prompt_tokens", "completion_tokens")
 """Fields of the output beside the reply; they take the place of a row's own."""
+_HASH = 17
+"""Bytes of the hash that begins a line of a part, and a space."""
 _AGAIN = "remove the file, and the same command asks again"
 
 
@@ -68,6 +80,7 @@ class Generation:
         files: `rows-SSS.jsonl`; empty while other chunks are missing.
         n_rows: of the requested chunks.
         replies: how many, with all seeds.
+        refusals: why there is no reply to a row, with all seeds.
         prompt_tokens, completion_tokens: of replies whose tokens are known.
         was_finished: True if nothing was asked.
     """
@@ -76,6 +89,7 @@ class Generation:
     files: tuple[Path, ...]
     n_rows: int
     replies: int
+    refusals: tuple[str, ...]
     prompt_tokens: int
     completion_tokens: int
     was_finished: bool
@@ -108,7 +122,8 @@ def generate(
             prompt that a row does not have.
         RunDirectoryError: if the folder began with other settings, or another process works on the
             same chunk.
-        EvaluationError: if some rows have no reply; the others are kept.
+        EvaluationError: if the model was out of reach for some rows, or refused all; replies to the
+            others are kept.
     """
     prompt, rest = _prompt_of(overrides)
     config = compose(rest, config_dir=config_dir, name="generate")
@@ -147,19 +162,30 @@ def generate(
                 remove_folder(folder)
     _GENERATIONS.check(directory, settings)
     directory.mkdir(parents=True, exist_ok=True)
-    _GENERATIONS.keep(directory, settings)
+    with locked(directory, wait=True):
+        remove_temporaries(directory, below=False)
+        _GENERATIONS.keep(directory, settings)
     work = _Work(directory, prompt, rows, config, sampling)
     chunks = range(n_chunks) if only is None else [int(only)]
     with noting_interrupt(directory), counting("replies", work.n_replies(chunks)) as count:
         for chunk in chunks:
             work.finish(chunk, count)
-    files = work.join()
-    replies = [one for chunk in chunks for found in work.written(chunk) for one in found]
+    found = [one for chunk in chunks for seed in work.seeds for one in work.replies(chunk, seed)]
+    replies = [one for one in found if "error" not in one]
+    refusals = [f"row {one['row'] + 1}: {one['error']}" for one in found if "error" in one]
+    if refusals and not replies:
+        raise EvaluationError(
+            f"none of {len(refusals)} rows has a reply. The first one: {refusals[0]}. Once the "
+            "cause is gone, --fresh asks again"
+        )
+    with locked(directory, wait=True):
+        files = work.join()
     return Generation(
         directory=directory,
         files=files,
         n_rows=sum(len(work.rows_of(chunk)) for chunk in chunks),
         replies=len(replies),
+        refusals=tuple(refusals),
         prompt_tokens=sum(one.get("prompt_tokens") or 0 for one in replies),
         completion_tokens=sum(one.get("completion_tokens") or 0 for one in replies),
         was_finished=work.predictor is None,
@@ -220,6 +246,7 @@ class _Work:
 
     Attributes:
         predictor: the model; None until something must be asked.
+        seeds: the numbers of the replies to each row.
     """
 
     def __init__(
@@ -235,7 +262,7 @@ class _Work:
         self._prompt = prompt
         self._rows = rows
         self._config = config
-        self._seeds = range(int(config.seeds))
+        self.seeds = range(int(config.seeds))
         self._at_once = int(config.concurrency)
         self._sampling = sampling
 
@@ -246,34 +273,44 @@ class _Work:
 
     def n_replies(self, chunks: Iterable[int]) -> int:
         """The number of replies in these chunks, those that are there included."""
-        return sum(len(self.rows_of(chunk)) for chunk in chunks) * len(self._seeds)
+        return sum(len(self.rows_of(chunk)) for chunk in chunks) * len(self.seeds)
 
     def finish(self, chunk: int, count: Count) -> None:
         """Ask for the replies that a chunk lacks."""
         folder = self._folder(chunk)
         folder.mkdir(exist_ok=True)
         with locked(folder):
-            for seed in self._seeds:
+            remove_temporaries(folder)
+            for seed in self.seeds:
                 if not self._file(chunk, seed).exists():
                     self._draw(chunk, seed, count)
                 else:
                     count.skip(len(self.rows_of(chunk)))
+                    with suppress(OSError):  # a kill may have left it
+                        self._part(chunk, seed).unlink()
 
-    def written(self, chunk: int) -> Iterator[list[dict[str, Any]]]:
-        """The replies of a finished chunk, seed by seed."""
-        for seed in self._seeds:
-            with naming_damage(path := self._file(chunk, seed), _AGAIN):
-                yield list(read_jsonl(path))
+    def replies(self, chunk: int, seed: int) -> list[dict[str, Any]]:
+        """The replies and refusals of a finished chunk, one for each row.
+
+        Raises:
+            RunDirectoryError: if the file is damaged.
+        """
+        path, rows = self._file(chunk, seed), self.rows_of(chunk)
+        with reading_marked(path, _AGAIN):
+            found = list(read_jsonl(path))
+            if not all(map(_is_reply, found)) or [one["row"] for one in found] != [*rows]:
+                raise ValueError("its lines are not the replies to the rows, in their order")
+            return found
 
     def join(self) -> tuple[Path, ...]:
         """Write each row with its reply, if all chunks are there; the paths by seed."""
         chunks = range(int(self._config.num_chunks))
-        if not all(self._file(c, seed).exists() for c in chunks for seed in self._seeds):
+        if not all(self._file(c, seed).exists() for c in chunks for seed in self.seeds):
             return ()
         paths = []
-        for seed in self._seeds:
+        for seed in self.seeds:
             path = self._directory / f"rows-{seed:03d}.jsonl"
-            parts = (one for c in chunks for one in read_jsonl(self._file(c, seed)))
+            parts = (one for c in chunks for one in self.replies(c, seed))
             pairs = zip(self._rows, parts, strict=True)
             write_jsonl(path, ({**row, **self._shown(reply)} for row, reply in pairs))
             paths.append(path)
@@ -281,7 +318,8 @@ class _Work:
 
     def _shown(self, reply: dict[str, Any]) -> dict[str, Any]:
         """A saved reply as fields of the output."""
-        return {str(self._config.field): reply["text"], **{name: reply[name] for name in _FACTS}}
+        shown = {str(self._config.field): reply.get("text")} | {n: reply.get(n) for n in _FACTS}
+        return shown | {name: reply[name] for name in ("error",) if name in reply}
 
     def _folder(self, chunk: int) -> Path:
         return self._directory / f"chunk-{chunk:04d}"
@@ -289,9 +327,12 @@ class _Work:
     def _file(self, chunk: int, seed: int) -> Path:
         return self._folder(chunk) / f"replies-{seed:03d}.jsonl"
 
+    def _part(self, chunk: int, seed: int) -> Path:
+        return self._file(chunk, seed).with_suffix(".part")
+
     def _draw(self, chunk: int, seed: int, count: Count) -> None:
-        part = self._file(chunk, seed).with_suffix(".part")
-        found = {one["row"]: one for one in _whole_lines(part)}
+        part, rows = self._part(chunk, seed), self.rows_of(chunk)
+        found = {one["row"]: one for one in _whole_lines(part) if one["row"] in rows}
         failed: dict[int, str] = {}
         count.skip(len(found))
         sampling = self._sampling.model_copy(
@@ -302,19 +343,24 @@ class _Work:
                 stream.write(b"\n")  # a killed process may have left half a line
             for row, reply in self._asked(chunk, found, sampling):
                 count.add()
-                if isinstance(reply, Failure):
+                if isinstance(reply, Reply):
+                    found[row] = {"row": row, **reply.model_dump()}
+                elif reply.outage:
                     failed[row] = reply.reason
                     continue
-                found[row] = {"row": row, **reply.model_dump()}
-                stream.write(exact_json.dumps(found[row]) + b"\n")
+                else:
+                    found[row] = {"row": row, "error": reply.reason}
+                line = exact_json.dumps(found[row])
+                stream.write(_hash_of(line) + line + b"\n")
                 stream.flush()
         if failed:
             raise EvaluationError(
-                f"{len(failed)} of {len(self.rows_of(chunk))} rows have no reply, the first one: "
+                f"{len(failed)} of {len(rows)} rows have no reply, the first one: "
                 f"row {min(failed) + 1}: {failed[min(failed)]}. The same command asks for them "
                 "again"
             )
-        write_jsonl(self._file(chunk, seed), (found[row] for row in self.rows_of(chunk)))
+        with marking(file := self._file(chunk, seed)):
+            write_jsonl(file, (found[row] for row in rows))
         part.unlink()
 
     def _asked(
@@ -373,9 +419,15 @@ def _put(done: SimpleQueue[tuple[int, Any]], row: int, found: Future[Reply | Fai
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The replies in a file to which a killed process appended."""
     for line in path.read_bytes().split(b"\n") if path.exists() else ():
-        try:
-            found = exact_json.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(found, dict) and "row" in found and "text" in found:
-            yield found
+        if line[:_HASH] == _hash_of(line[_HASH:]):
+            yield exact_json.loads(line[_HASH:])
+
+
+def _hash_of(line: bytes) -> bytes:
+    return hashlib.sha256(line).hexdigest()[: _HASH - 1].encode() + b" "
+
+
+def _is_reply(value: Any) -> bool:
+    """True for a line of a finished chunk."""
+    has = {*value} if isinstance(value, dict) else set()
+    return has >= {"row", "text", *_FACTS} or has == {"row", "error"}

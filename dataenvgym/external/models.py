@@ -6,6 +6,7 @@ pip, and converted to a folder in Hugging Face format (see `gguf`):
     <cache>/external/smollm2-1f2e3d4c5b6a/
         config.json, model.safetensors, tokenizer.json, ...
         LICENSE, ORIGIN.md
+        files.json              sizes and hashes of the others (see `checksums`)
 
 The folder gets its name when it is complete; whatever a killed or failed installation leaves is
 removed by the next one.
@@ -22,10 +23,12 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataenvgym.errors import ConfigurationError, ExternalError, need
+from dataenvgym.checksums import MARKS_FILE, MarkedFolder
+from dataenvgym.errors import ConfigurationError, ExternalError, RunDirectoryError, need
 from dataenvgym.external.environments import cache_directory, one_at_a_time, pins_directory
 from dataenvgym.external.memory import free_memory
 from dataenvgym.external.processes import guarded
@@ -73,8 +76,15 @@ class ExternalModel:
 
     @property
     def is_installed(self) -> bool:
-        """Whether it is completely installed."""
-        return self.folder.is_dir()
+        """Whether it is completely installed, and no file is missing or was cut since."""
+        return self._is_whole()
+
+    def _is_whole(self, *, large: bool = False) -> bool:
+        """Compare the files with their hashes; of large files, only their size by default."""
+        with suppress(RunDirectoryError):
+            MarkedFolder(self.folder, "").check(large=large)
+            return self.folder.is_dir()
+        return False
 
     @property
     def how_to_install(self) -> str:
@@ -95,6 +105,8 @@ class ExternalModel:
     def install(self, say: Callable[[str], None] = lambda line: None) -> None:
         """Download and convert it, unless it is installed; one process at a time, others wait.
 
+        A damaged model is replaced, and so is one without hashes, of an older version.
+
         Args:
             say: called with a line for each step.
 
@@ -106,9 +118,11 @@ class ExternalModel:
         if not self.is_installed:
             self._check_packages()
         with one_at_a_time(self.folder, say):
-            if self.is_installed:
+            if (self.folder / MARKS_FILE).exists() and self._is_whole(large=True):
                 say(f"{self.folder} is there already")
                 return
+            if self.folder.exists():
+                say(f"{self.folder} is damaged, or its hashes are not known: installing it again")
             self._check_room()
             try:
                 with publishing(self.folder) as new:
@@ -159,6 +173,7 @@ class ExternalModel:
         origin = "\n".join(f"- {line}" for line in (self._requirement, *self.origin))
         write_text(folder / "ORIGIN.md", f"# {self.title}\n\n{origin}\n- license: {self.license}\n")
         shutil.rmtree(parts)
+        MarkedFolder(folder, "").mark_all()
 
     @property
     def _requirement(self) -> str:

@@ -189,7 +189,8 @@ def write_costs(
     found = [pair for usage in usages for pair in (usage.costs or {}).items()]
     counts = Counter(problem for problem, _ in found)
     if any(counts[instance.id] != samples for instance in files.read_instances()):
-        (files.directory / COSTS).unlink(missing_ok=True)
+        if (file := files.directory / COSTS).exists():
+            file.unlink()
         return None
     summed = sum_costs([*found, *judged])
     write_json(files.directory / COSTS, summed.model_dump(mode="json"))

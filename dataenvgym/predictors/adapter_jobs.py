@@ -9,7 +9,12 @@ from typing import Any, cast
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.interfaces import AdapterJob, Failure
-from dataenvgym.predictors.checkpoints import checked_kwargs, train_on, write_training
+from dataenvgym.predictors.checkpoints import (
+    checked_kwargs,
+    mark_training,
+    train_on,
+    write_training,
+)
 from dataenvgym.progress import counting
 from dataenvgym.records import TrainingDatum
 from dataenvgym.tool_formats import COMPLETION, ToolFormat
@@ -68,6 +73,7 @@ def train_jobs(
             return path
         request = TrainingRequest(cast(InProcessTrainer, own), path)
         request.done.add_done_callback(lambda _: request.context.run(counter.add))
+        request.done.add_done_callback(lambda _: mark_training(path.parent))
         return request
 
     with counting("adapters", len(jobs)) as counter:  # before the requests, which copy the context

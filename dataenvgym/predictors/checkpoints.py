@@ -15,7 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError, need
+from dataenvgym.checksums import OF_TRAINING, MarkedFolder
+from dataenvgym.errors import (
+    AdapterError,
+    ConfigurationError,
+    RunDirectoryError,
+    TrainingError,
+    need,
+)
 from dataenvgym.interfaces import Connects, PredictorInterface, TaskInterface, TrainingRun
 from dataenvgym.llama_factory import (
     TrainingConfig,
@@ -33,7 +40,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.storage import hash_files, publishing, write_json
+from dataenvgym.storage import hash_files, publishing, remove_folder, write_json
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tool_formats import COMPLETION, DEFAULT, LLAMA_FACTORY, ToolFormat
@@ -45,6 +52,7 @@ from dataenvgym.trainers.support import warn_of_idle_options
 Kind = Literal["adapter", "student", "nothing"]
 
 _NOTHING = "untouched.json"
+_CONTINUES = "remove it, and the same command continues"
 
 
 def kind_of(folder: Path) -> Kind | None:
@@ -324,8 +332,9 @@ def train_on(
 
     All files go into `run.directory`: `dataset/`, `training.yaml`, `adapter/` and the trainer's
     logs. If a complete checkpoint is already there, because the run was interrupted after the
-    training, it is returned. Without training data nothing is trained, and `adapter/` is a copy of
-    the checkpoint from which the training would have started.
+    training, it is returned; one that was damaged since is trained again. Without training data
+    nothing is trained, and `adapter/` is a copy of the checkpoint from which the training would
+    have started.
 
     Args:
         student: the untouched student's folder, or its name on the hub.
@@ -360,7 +369,13 @@ def train_on(
             f"{type(trainer).__name__} returned {trained}, where there is no adapter: "
             f"expected a folder with {' and '.join(ADAPTER_FILES)}"
         )
+    mark_training(run.directory)
     return Path(trained)
+
+
+def mark_training(directory: Path) -> None:
+    """Mark the files that a training wrote (see `checksums`)."""
+    MarkedFolder(directory, _CONTINUES).mark_all()
 
 
 def write_training(
@@ -379,8 +394,16 @@ def write_training(
     None if there is nothing to train: the checkpoint in `adapter/` is complete.
     """
     folder = run.directory / "adapter"
+    marks = MarkedFolder(run.directory, _CONTINUES)
     if kind_of(folder) is not None:
-        return None
+        try:
+            marks.check(below="adapter/", large=True)
+        except RunDirectoryError as error:
+            warn_run(f"{folder} is trained again: {error}")
+            remove_folder(folder)
+        else:
+            return None
+    marks.forget(name for name in marks.read() if name.startswith(OF_TRAINING))
     start = current() if run.start == "adapter" else initial
     written = training_data
     options = options_of(trainer).with_options(chat_template_kwargs=chat_template_kwargs)

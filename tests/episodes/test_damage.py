@@ -159,7 +159,7 @@ def test_adapters_that_are_not_needed_may_be_removed(play, finished_run, tmp_pat
 
 
 def test_large_files_are_compared_by_size_until_they_are_needed(finished_run, monkeypatch):
-    monkeypatch.setattr("dataenvgym.environments.checksums.LARGE", 1)
+    monkeypatch.setattr("dataenvgym.checksums.LARGE", 1)
     adapter = finished_run / "iterations" / "002" / "adapter" / "scripted.json"
     adapter.write_bytes(adapter.read_bytes().replace(b"2", b"3", 1))
     files = IterationFiles(finished_run / "iterations", 2)

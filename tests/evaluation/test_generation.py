@@ -16,6 +16,8 @@ from dataenvgym.evaluation.generation import generate
 from dataenvgym.storage import read_jsonl, write_jsonl
 from dataenvgym.workspace import locked
 
+from ..damages import after_damages
+
 MODELS = '''
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,7 +40,9 @@ class Model:
             Path("stop").write_text(str(left - 1))
         text = conversation[-1].content
         if Path("dead").exists() and Path("dead").read_text() in text:
-            return Failure(reason="away")
+            return Failure(reason="away", outage=True)
+        if Path("refused").exists() and Path("refused").read_text() in text:
+            return Failure(reason="HTTP 400: filtered")
         return Reply(text=f"{text}|{sampling.seed}", prompt_tokens=3, completion_tokens=2)
 
 
@@ -167,6 +171,69 @@ def test_rows_without_a_reply_are_asked_again(folder):
     assert not list(folder.rglob("rows-*.jsonl"))
     (folder / "dead").write_text("w5")  # which is known already
     assert generate(typed("Served")).replies == 10
+
+
+@pytest.mark.parametrize("model", ["Model", "Served"])
+def test_rows_that_the_model_refuses_are_counted_and_the_rest_goes_on(folder, model):
+    (folder / "refused").write_text("w4")
+    made = generate(typed(model, "seeds=2", "num_chunks=10"))
+    assert (made.replies, len(made.refusals)) == (18, 2)
+    assert made.refusals[0] == "row 5: HTTP 400: filtered"
+    rows = list(read_jsonl(made.files[1]))
+    assert rows[4] == {
+        "what": "w4", "how": [4], "id": 4, "generation": None, "finish_reason": None,
+        "prompt_tokens": None, "completion_tokens": None, "error": "HTTP 400: filtered",
+    }  # fmt: skip
+    assert "error" not in rows[5]
+    (folder / "refused").unlink()
+    again = generate(typed(model, "seeds=2", "num_chunks=10"))
+    assert again.was_finished
+    assert again.refusals == made.refusals
+    assert generate(typed(model, "seeds=2", "num_chunks=10"), fresh=True).replies == 20
+
+
+def test_a_generation_all_of_whose_rows_are_refused_has_failed(folder):
+    (folder / "refused").write_text("w")
+    for _ in range(2):
+        with pytest.raises(EvaluationError, match="row 1: HTTP 400: filtered"):
+            generate(typed())
+    (folder / "refused").unlink()
+    assert generate(typed(), fresh=True).replies == 10
+
+
+@pytest.mark.parametrize("stop", [None, 7])
+@pytest.mark.parametrize("each", [2, pytest.param(None, marks=pytest.mark.slow)])
+def test_damaged_files_are_asked_again_or_refused_by_name(folder, stop, each):
+    command = typed("Model", "seeds=2", "num_chunks=2")
+    directory = folder / "generations" / "g"
+    if stop is None:
+        generate(command)
+    else:
+        (folder / "stop").write_text(str(stop))
+        with pytest.raises(KeyboardInterrupt):
+            generate(command)
+        (folder / "stop").unlink()
+        assert list(folder.rglob("*.part"))
+    wrong, healed, refused = after_damages(
+        directory,
+        lambda: generate(command),
+        lambda: {n: data for n, data in contents(folder).items() if "files.json" not in n},
+        each=each,
+    )
+    assert not wrong, chr(10).join(wrong)
+    assert healed > 0
+    assert refused > 0
+
+
+def test_leftovers_of_a_killed_generation_are_removed(folder):
+    generate(typed())
+    undisturbed = contents(folder)
+    g = folder / "generations" / "g"
+    for name in (".rows-000.jsonl.1-2.tmp", ".config.yaml.1-2.tmp", "chunk-0000/.x.jsonl.1-2.tmp"):
+        (g / name).write_text("{")
+    (g / "chunk-0000" / "replies-000.part").write_text("{")
+    assert generate(typed()).was_finished
+    assert contents(folder) == undisturbed
 
 
 @pytest.mark.parametrize(

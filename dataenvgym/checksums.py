@@ -1,9 +1,10 @@
-"""Checksums of a run's files (marks): size and hash at writing, which reveal later damage.
+"""Checksums of files (marks): size and hash at writing, which reveal later damage.
 
-During an iteration its marks are in `files.json` in its folder; the finished iteration has them in
-`iteration.json`. The run directory's own `files.json` marks the agent's states and the answered
-test problems. A mark is removed before its file is replaced and written again afterwards, so a kill
-may leave a file without a mark, but never with a wrong one.
+The marks of a folder are in its `files.json`; `marking` and `reading_marked` write and read one of
+its files. In a run, a finished iteration has its marks in `iteration.json`, and those of the run
+directory are of the agent's states and the answered test problems. A mark is removed before its
+file is replaced and written again afterwards, so a kill may leave a file without a mark, but never
+with a wrong one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from dataenvgym.storage import hash_file, is_temporary, read_bytes, read_json, w
 from dataenvgym.workspace import naming_damage
 
 MARKS_FILE = "files.json"
+OF_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
+"""What the files of a training begin with, in its folder."""
 LARGE = 2**28
 """Size in bytes from which only the size is checked until the file is used (whole students)."""
 
@@ -98,17 +101,17 @@ class MarkedFolder:
         if name not in (marks := self.read()):
             self._write({**marks, name: mark_of(self.directory / name)})
 
-    def check(self, *, below: str = "", missing: bool = True) -> None:
+    def check(self, *, below: str = "", missing: bool = True, large: bool = False) -> None:
         """Compare the files with their marks; a RunDirectoryError names the first changed one.
 
         Args:
-            below: only files whose path begins with this.
             missing: False to accept missing files, which are then written again.
+            below, large: see `refuse_damage`.
         """
         marks = self.read()
         if not missing:
             marks = {n: mark for n, mark in marks.items() if (self.directory / n).exists()}
-        refuse_damage(self.directory, marks, self.way_out, below=below)
+        refuse_damage(self.directory, marks, self.way_out, below=below, large=large)
 
     def read(self) -> dict[str, FileMark]:
         """Read the marks; empty without any; RunDirectoryError if their file is damaged."""
@@ -122,6 +125,22 @@ class MarkedFolder:
         # sorted, because a resumed run may mark files in another order
         rows = {name: marks[name].model_dump() for name in sorted(marks)}
         write_json(self.directory / MARKS_FILE, rows)
+
+
+@contextmanager
+def marking(path: Path) -> Iterator[None]:
+    """Mark a file that the block writes, in its folder."""
+    folder = MarkedFolder(path.parent, "remove it, and the same command continues")
+    with folder.replacing(path.name):
+        yield
+
+
+@contextmanager
+def reading_marked(path: Path, way_out: str) -> Iterator[None]:
+    """Check a file of `marking` before the block reads it; RunDirectoryError if it is damaged."""
+    MarkedFolder(path.parent, way_out).check(below=path.name)
+    with naming_damage(path, way_out):
+        yield
 
 
 def mark_of(path: Path) -> FileMark:
