@@ -19,6 +19,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 import re
 import sys
 import threading
@@ -28,6 +29,8 @@ from contextvars import ContextVar
 from typing import Any, TextIO
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from dataenvgym.errors import ConfigurationError
+
 REDACTED = "REDACTED"
 
 _SHORTEST, _SHORTEST_WORD = 8, 16
@@ -35,6 +38,7 @@ _NAMES = r"(?:[\w-]*(?:key|token|secret|password|passwd|pwd|sig|signature|creden
 _URL = re.compile(r"[a-zA-Z][\w+.-]{0,63}://[^\s'\"<>\[\]{},]+")
 _USER = re.compile(r"(?<=://)(?:[^/?#\s@:]*:)?[^/?#\s@]*(?=@)")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
+_VARIABLE = re.compile(r"(?:[_-]variable[=:]\s*|-variable )['\"]?([^\s'\",}]+)")
 _QUERY = re.compile(rf"(?i)(?<=[?&])({_NAMES}=)[^&#\s]+")
 
 
@@ -100,8 +104,40 @@ def keep_secret(value: str | None) -> None:
             known.add(spellings)
 
 
+def keep_key(variable: str) -> bool:
+    """Register the name of a variable if it may be the key itself; whether it may.
+
+    It may if there is no such variable, and if it is not like the name of one.
+    """
+    is_name = re.fullmatch("[A-Z0-9]*_[A-Z0-9_]*|[A-Z0-9]{1,15}", variable) is not None
+    if is_key := not is_name and variable not in os.environ:
+        keep_secret(variable)
+    return is_key
+
+
+def checked_key(key: str, where: str) -> str:
+    """The key without white space around it, such as the line break at the end of a file.
+
+    Raises:
+        ConfigurationError: if it has other characters that cannot be sent. It is not shown.
+    """
+    keep_secret(key)
+    keep_secret(key := key.strip())
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigurationError(
+            f"the key in {where} has a line break or another character that no key has, within its "
+            f"{len(key)} characters: copy it again"
+        )
+    return key
+
+
 def keep_secrets_of(text: str) -> None:
-    """Register the users and passwords of the URLs in a text, and keys in their queries."""
+    """Register the users and passwords of the URLs in a text, and keys in their queries.
+
+    So is what is given as the name of a variable, if it may be the key.
+    """
+    for name in _VARIABLE.findall(text):
+        keep_key(name)
     for url in _URL.findall(text):
         try:
             parts = urlsplit(url)
@@ -142,6 +178,9 @@ def without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return redact(_shown(value) if _URL.fullmatch(value) else value)
     if isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(inner, str) and str(name).endswith("_variable"):
+                keep_secrets_of(f"{name}={inner}")
         return {name: without_secrets(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [without_secrets(inner) for inner in value]

@@ -47,7 +47,7 @@ from dataenvgym.config.overrides import (
 from dataenvgym.config.own_classes import with_own_classes
 from dataenvgym.config.resolved import leaves
 from dataenvgym.errors import ConfigurationError, need
-from dataenvgym.secrets import keep_secrets_of
+from dataenvgym.secrets import keep_secrets_of, without_secrets
 from dataenvgym.shipped_configs import config_directory
 
 
@@ -104,6 +104,7 @@ def compose(
     if not allow_missing:
         _check_resolvable(config, parsed)
     check_values([o for o in parsed if o.key not in groups], config, default)
+    without_secrets(OmegaConf.to_container(config))  # registers those in the user's own files
     return config
 
 

@@ -19,7 +19,7 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.budget import Price
 from dataenvgym.llm.payloads import PLAIN, RequestForm
 from dataenvgym.records import Conversation
-from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
+from dataenvgym.secrets import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 
 if TYPE_CHECKING:
     from dataenvgym.llm.dispatcher import Dispatcher
@@ -85,7 +85,7 @@ class ChatClient:
         check_at_least(0, retries=retries)
         if not timeout > 0:
             raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
-        keep_secret(api_key)
+        api_key = checked_key(api_key, "api_key") if api_key else None
         keep_secrets_of(base_url)
         self.base_url = _normalized(base_url)
         self._options: dict[str, Any] = {
@@ -220,16 +220,18 @@ def key_from(variable: str | None, *, option: str = "predictor.api_key_variable"
         option: that names the variable, for the message.
 
     Raises:
-        ConfigurationError: if the variable is not set (noted in `noting_needs`).
+        ConfigurationError: if the variable is not set (noted in `noting_needs`), or if its value
+            cannot be a key.
     """
     if variable is None:
         return None
-    if key := os.environ.get(variable):
-        keep_secret(key)
+    if key := checked_key(os.environ.get(variable, ""), f"the environment variable {variable}"):
         return key
+    named = f"that {option} names (not shown, it may be the key)"
+    named = named if keep_key(variable) else variable
     need(
         ConfigurationError(
-            f"the environment variable {variable} is not set: set it to your key, or set "
+            f"the environment variable {named} is not set: set it to your key, or set "
             f"{option} to null for a server without keys"
         )
     )

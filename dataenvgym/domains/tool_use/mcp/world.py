@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, first_fault, shorten
 from dataenvgym.records import Tool, ToolCall
-from dataenvgym.secrets import keep_secret, keep_secrets_of, without_secrets
+from dataenvgym.secrets import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.tasks.worlds.state import State
 from dataenvgym.tasks.worlds.world import CallResult, Seat, World
 
@@ -70,6 +70,8 @@ class McpServer:
         if not self.timeout > 0:
             raise ConfigurationError(f"timeout is {self.timeout}, expected more than 0 seconds")
         keep_secrets_of(self.url or "")
+        for name in (*self.variables, *self.headers.values()):
+            keep_key(name)
 
     def check_variables(self) -> None:
         """Raise ConfigurationError if a named environment variable is not set."""
@@ -100,7 +102,7 @@ class McpServer:
 
 
 def _secret(variable: str, option: str) -> str:
-    if not variable.isidentifier():  # it may be the secret itself
+    if keep_key(variable):
         raise ConfigurationError(
             f"{option} of the MCP server has a text that is not the name of an environment "
             "variable: put the value into a variable, and name that"
@@ -111,7 +113,7 @@ def _secret(variable: str, option: str) -> str:
             "set: set it, or leave it out"
         )
     keep_secret(value)
-    return value
+    return value if option == "variables" else checked_key(value, variable)
 
 
 def require_mcp() -> None:
