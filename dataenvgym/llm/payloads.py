@@ -29,10 +29,6 @@ from dataenvgym.tool_formats import COMPLETION, NATIVE, ToolFormat, as_function,
 _NO_ANSWER = ("abort", "error", "content_filter")
 _CUT_OFF = ("length", "max_tokens")
 _THOUGHTS = ("reasoning_content", "reasoning")
-_OF_ONE = re.compile(
-    rb'"(content_filter|content_policy_violation|flagged_input|context_length_exceeded)"'
-)
-"""Codes of errors that concern one conversation."""
 _SHOWN = 500
 
 
@@ -138,7 +134,8 @@ def parse_reply(body: bytes) -> Reply | Failure | int:
     its tokens on that. An error, which some servers send like that, is the status that it means.
     """
     try:
-        answer = _loaded(body)
+        # orjson refuses lone surrogates, which a model may have written
+        answer = json.loads(body) if rb"\ud" in body.lower() else exact_json.loads(body)
         error = answer if answer.get("object") == "error" else answer.get("error")
         choices = () if error else answer["choices"] or ()
         if error or not choices or (error := choices[0].get("error")):
@@ -172,14 +169,6 @@ def parse_reply(body: bytes) -> Reply | Failure | int:
     )
 
 
-def _loaded(body: bytes) -> Any:
-    """The JSON value; lone surrogates, which a model may have written, are accepted."""
-    try:
-        return exact_json.loads(body)
-    except orjson.JSONDecodeError:
-        return json.loads(body)
-
-
 def _said(message: Mapping[str, Any]) -> Any:
     """The content of a message, which may be a list of parts, or else its refusal."""
     content = message.get("content")
@@ -202,9 +191,10 @@ def _with_calls(text: Any, calls: Any) -> Any:
     return (text + "\n" if text else "") + calls_text(named)
 
 
-def is_of_one(body: bytes) -> bool:
-    """Whether an error concerns this conversation alone, as that of a content filter does."""
-    return _OF_ONE.search(body) is not None
+of_one = re.compile(
+    rb'"(content_filter|content_policy_violation|flagged_input|context_length_exceeded)"'
+).search
+"""Finds the code of an error that concerns this conversation alone."""
 
 
 def server_message(body: bytes) -> str:
