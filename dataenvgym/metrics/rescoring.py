@@ -2,8 +2,8 @@
 
 The student's messages are replayed, in order, through the task's current environment, which judges
 them. A sample whose scorer failed ("environment: ..." after the student's message) is judged too.
-Other samples with an error have no complete conversation to replay, and stay unchanged (see
-`replay`).
+Other samples with an error, and those whose student could not answer after its own words, have no
+complete conversation to replay, and stay unchanged (see `replay`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from dataenvgym.metrics.usage import COSTS, sum_costs
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.rollouts import student_speakers
+from dataenvgym.rollouts.instance_rollout import BY_OWN_WORDS
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted_task import known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for
@@ -44,8 +45,9 @@ UNANSWERED = (
 
 def can_be_replayed(sample: Sample) -> bool:
     """True if all of the student's messages are saved: a failure, if any, came after them."""
-    last = sample.transcript[-1:]
-    return sample.error is None or [message.role for message in last] == ["assistant"]
+    if sample.error is None:
+        return not (sample.note or "").startswith(BY_OWN_WORDS)
+    return [message.role for message in sample.transcript[-1:]] == ["assistant"]
 
 
 def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:

@@ -5,6 +5,12 @@ environment ends its instance with an `error`, never with a wrong answer. If `pr
 several conversations, they are asked again one by one, so that one of them does not fail the
 others. After an `OSError` they are not, because the speaker is then out of reach for all.
 
+A model may refuse a conversation for good because of the student's words in it: they are too long
+for it, or its server does not accept them. That is the student's fault, and a wrong answer, else a
+student could take the problems that it cannot solve out of its score. It is so if the same
+conversation without these words is answered, and with them refused again (`asked`). This holds
+for the student's own next turn, too.
+
 A failed instance names the party at fault (see `dataenvgym.records.instances`). It is the
 infrastructure if the student's predictor failed, or if a speaker was out of reach (`is_outage`,
 `Failure.outage`) or is missing; otherwise the speaker, by its name, or the environment.
@@ -18,8 +24,23 @@ replies, or objects that are not replies, is a bug and a `PredictionError`, too.
 from __future__ import annotations
 
 import logging
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalError, PredictionError
+from dataenvgym.errors import (
+    BudgetSpentError,
+    ConfigurationError,
+    ExternalError,
+    PredictionError,
+    SpeakerError,
+)
+from dataenvgym.interfaces import Ask, Failure, Reply
+from dataenvgym.records import Conversation
+from dataenvgym.records.instances import INFRASTRUCTURE
+from dataenvgym.records.instances import STUDENT as THE_STUDENT
 
 STUDENT = "predictor"
 """The student's name among the speakers, and in errors."""
@@ -28,6 +49,8 @@ TO_THE_CALLER = (PredictionError, ConfigurationError, BudgetSpentError, External
 OF_ALL = (OSError,)
 """Exceptions of a speaker that concern all conversations: connections, time limits."""
 _OUTAGES = ("Timeout", "Connect", "Cancelled")  # of httpx, openai, asyncio: not OSErrors
+_WORD, _SPACES = re.compile(r"(\w+)"), re.compile(r"\s{8,}")
+_LONG = 64
 _log = logging.getLogger(__name__)
 
 
@@ -42,3 +65,62 @@ def describe(who: str, error: Exception, name: str, *, among: int = 1) -> str:
     others = f" and {among - 1} more" if among > 1 else ""
     _log.warning("%s failed for %s%s", who, name, others, exc_info=error)
     return f"{who}: {type(error).__name__}: {error}"
+
+
+class WordsRefused(Failure):
+    """A speaker refused a conversation because of the student's words in it."""
+
+
+def error_of(failure: Failure, who: str) -> SpeakerError:
+    """The failure of a speaker as an exception, which names the party at fault."""
+    fault = INFRASTRUCTURE if failure.outage or who == STUDENT else who
+    return SpeakerError(
+        failure.reason, fault=THE_STUDENT if isinstance(failure, WordsRefused) else fault
+    )
+
+
+def asked(ask: Ask, said: Sequence[str]) -> Generator[Ask, Any, Reply | Failure]:
+    """The reply of a speaker; if it may fail, perhaps its failure.
+
+    Args:
+        said: the student's messages, and the results of its calls.
+
+    Raises:
+        SpeakerError: if it fails, and may not.
+    """
+    reply: Reply | Failure = yield replace(ask, may_fail=True)
+    if isinstance(reply, Failure) and not reply.outage and said:
+        spared = replace(ask, conversation=_without(ask.conversation, said), may_fail=True)
+        if spared.conversation != ask.conversation and isinstance((yield spared), Reply):
+            reply = yield replace(ask, may_fail=True)  # it may have failed by chance
+            if isinstance(reply, Failure) and not reply.outage:
+                reply = WordsRefused(reason=f"because of the student's words: {reply.reason}")
+    if isinstance(reply, Failure) and not ask.may_fail:
+        raise error_of(reply, ask.who)
+    return reply
+
+
+def _without(conversation: Conversation, said: Sequence[str]) -> Conversation:
+    """The conversation without the words in these texts, and without calls.
+
+    Environments quote a text in many ways (indented, shortened, in one line), but keep its words.
+    Each is taken out as often as it was said, the last ones first: a problem comes before answers.
+    Of signs, those that cannot be printed and those that were said often are taken out.
+    """
+    left = Counter(word for text in said for word in _WORD.findall(text))
+    often = (c for c, n in Counter("".join(said)).items() if n > _LONG or not c.isprintable())
+    signs = dict.fromkeys(ord(c) for c in often if not c.isalnum() and c not in "_ \t\n")
+
+    def rest(text: str) -> str:
+        parts = _WORD.split(text)
+        for i in range(len(parts) - 2, 0, -2):
+            word = parts[i]
+            if left[word] > 0 or (len(word) > _LONG and any(word in one for one in said)):
+                left[word] -= 1
+                parts[i] = ""
+        return _SPACES.sub(" ", "".join(parts).translate(signs)) or "-"
+
+    return tuple(
+        message.model_copy(update={"content": rest(message.content), "tool_calls": ()})
+        for message in reversed(conversation)
+    )[::-1]

@@ -21,13 +21,15 @@ from dataenvgym.records import (
     TaskInstance,
     checked_scores,
 )
-from dataenvgym.records.instances import ENVIRONMENT, INFRASTRUCTURE
+from dataenvgym.records.instances import ENVIRONMENT
 from dataenvgym.records.instances import STUDENT as THE_STUDENT
 from dataenvgym.records.usage import Usage
-from dataenvgym.rollouts.faults import STUDENT, describe
+from dataenvgym.rollouts.faults import STUDENT, asked, describe, error_of
 from dataenvgym.seeding import derive_seed
 
 T = TypeVar("T")
+BY_OWN_WORDS = "the student could not answer: "
+"""The beginning of the note if its model refuses a conversation because of its own words."""
 
 
 class Asking(Generic[T]):
@@ -62,8 +64,7 @@ class Asking(Generic[T]):
         if isinstance(reply, Reply) or self.ask.may_fail:
             self._advance(reply)
         else:
-            of_asked = INFRASTRUCTURE if self.ask.who == STUDENT else self.ask.who
-            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else of_asked)
+            self.fail(reply.reason, error_of(reply, self.ask.who).fault)
 
     def fail(self, reason: str, fault: str) -> None:
         """End it with an error and the party at fault (see `dataenvgym.records.instances`)."""
@@ -104,7 +105,7 @@ class Rollout(Asking[None]):
         self._scores: dict[str, float] = {}
 
     def answer(self, reply: Reply | Failure) -> None:
-        if isinstance(reply, Reply):
+        if isinstance(reply, Reply) and self.ask.who != STUDENT:
             try:
                 reply.text.encode()
             except UnicodeEncodeError as error:  # no file could store it
@@ -113,7 +114,11 @@ class Rollout(Asking[None]):
         super().answer(reply)
 
     def fail(self, reason: str, fault: str) -> None:
-        self._error, self._fault = reason, fault
+        if fault == THE_STUDENT:  # its own words kept it from answering, which is not an error
+            self._note = BY_OWN_WORDS + reason
+            self._scores = {**getattr(self._environment, "worst_scores", {}), **self._scores}
+        else:
+            self._error, self._fault = reason, fault
         self.live = False
         self.close()
 
@@ -166,11 +171,17 @@ class Rollout(Asking[None]):
         else:
             shown, _ = environment.reset(seed=seed, options=options)
         leaves_asks = _leaves_asks(type(environment), "step")
+        said: list[str] = []
+        n_begun = len(shown)
         while True:
             self._conversation = shown
-            text = (yield Ask(STUDENT, shown, self._sampling)).text
-            said = Message(role="assistant", content=text)
-            self._conversation = (*shown, said)  # if the rest fails, it may be judged again
+            results = [m.content for m in shown[n_begun:] if m.role == "tool"]
+            asks = asked(Ask(STUDENT, shown, self._sampling), (*said, *results) if said else ())
+            reply: Any = yield from asks  # not a failure
+            text = reply.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            said.append(text)
+            message = Message(role="assistant", content=text)
+            self._conversation = (*shown, message)  # if the rest fails, it may be judged again
             if leaves_asks:
                 result = yield from environment.step_asking(text)
             else:
@@ -178,9 +189,9 @@ class Rollout(Asking[None]):
             shown, reward, terminated, truncated, info = result
             scores = checked_scores(info.get("scores", {}), "info['scores']")
             self._reward += float(reward)
+            self._scores = scores
             if terminated or truncated:
                 self._conversation = shown
-                self._scores = scores
                 self._was_correct = bool(info.get("was_correct", False))
                 self._note = str(info["note"]) if "note" in info else None
                 return

@@ -58,7 +58,7 @@ def test_a_failed_call_is_not_a_wrong_answer(make):
 
 
 @both_modes
-def test_an_exception_in_the_environment_or_a_reply_that_is_not_text_fails_its_instance_only(make):
+def test_an_exception_in_the_environment_fails_its_instance_only_and_any_reply_is_judged(make):
     class Fragile(Echo):
         def begin(self, instance):
             if instance.id == "i1":
@@ -72,17 +72,18 @@ def test_an_exception_in_the_environment_or_a_reply_that_is_not_text_fails_its_i
 
     def answer(conversation):
         reply = say_digits(conversation)
-        return Reply(text="\ud800") if reply.text == "3" else reply
+        return Reply(text="3\ud800") if reply.text == "3" else reply
 
     completed = rollout(make(answer), instances(5), Fragile, sampling=SAMPLING, chunk_size=5)
     assert [c.error for c in completed] == [
         None,
         "environment: OSError: no file \\ud800",
         "environment: RuntimeError: sandbox died",
-        "predictor: the reply is not Unicode text: surrogates not allowed at position 0",
+        None,
         None,
     ]
-    assert [len(c.transcript) for c in completed] == [2, 0, 2, 1, 2]
+    assert [len(c.transcript) for c in completed] == [2, 0, 2, 2, 2]
+    assert completed[3].response == "3\ufffd"
     assert [c.was_correct for c in completed] == [True, False, False, False, True]
     for c in completed:
         assert type(c).model_validate_json(c.model_dump_json()) == c

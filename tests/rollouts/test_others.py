@@ -6,9 +6,11 @@ from concurrent.futures import Future
 import gymnasium
 import pytest
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.records import Message
+from dataenvgym.judging import panel_ask
+from dataenvgym.records import Message, Model
+from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import close_speakers, describe_speakers, rollout, speakers_of
 from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
 
@@ -437,3 +439,126 @@ def test_a_judge_that_cannot_be_held_to_a_schema_is_asked_without_it():
     completed = rollout(Predictor(yes), instances(2), Judged, sampling=SAMPLING, others=others)
     assert [(c.was_correct, c.error) for c in completed] == [(True, None)] * 2
     assert others["judge"].chunks == [["right?"] * 2]
+
+
+class Verdict(Model):
+    is_right: bool
+
+
+class Quoted(Interview):
+    """The judge reads what the student said last."""
+
+    def respond(self, instance, conversation):
+        said = f"judge {instance.id}: {conversation[-1].content}"
+        verdict = (yield Ask("judge", user(said))).text
+        return Outcome(reward=0.5, was_correct=verdict == "yes", scores={"seen": 1.0})
+
+
+def quoted(make, make_judge, judge, says):
+    others = {"user": make_judge(yes), "judge": make_judge(judge)}
+    student = make(says)
+    return rollout(student, instances(2), Quoted, sampling=SAMPLING, others=others)
+
+
+def fails_for(part, error):
+    """Yes, unless that part is in the conversation."""
+
+    def answer(conversation):
+        if part not in conversation[-1].content:
+            return yes(conversation)
+        if isinstance(error, Exception):
+            raise error
+        return error
+
+    return answer
+
+
+REFUSALS = [Failure(reason="HTTP 400: too long"), ValueError("too long")]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=["failure", "exception"])
+@both_modes
+@both_kinds
+def test_a_speaker_that_refuses_the_students_words_makes_the_answer_wrong(make, make_other, error):
+    completed = quoted(make, make_other, fails_for("zzz", error), lambda c: Reply(text="zzz z"))
+    assert [(c.error, c.was_correct, c.reward) for c in completed] == [(None, False, 0.0)] * 2
+    assert all("the student's words: judge: " in c.note for c in completed)
+    assert [c.response for c in completed] == ["zzz z"] * 2
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=["failure", "exception"])
+@both_modes
+@both_kinds
+def test_a_speaker_that_refuses_the_problem_itself_is_at_fault_whatever_the_student_said(
+    make, make_other, error
+):
+    judge = fails_for("i1", error)
+    completed = quoted(make, make_other, judge, lambda c: Reply(text="It is i1, judge."))
+    assert [fault_of(c) for c in completed] == ["student", "judge"]
+    completed = quoted(make, make_other, judge, lambda c: Reply(text="So."))
+    assert [c.was_correct for c in completed] == [True, False]
+    assert fault_of(completed[1]) == "judge"
+
+
+@both_modes
+def test_a_speaker_that_failed_by_chance_has_answered(make):
+    left = [Failure(reason="hiccup")]
+    judge = Predictor(lambda c: left.pop() if left else yes(c))
+    others = {"user": Predictor(yes), "judge": judge}
+    student = make(lambda c: Reply(text="zzz"))
+    (completed,) = rollout(student, instances(1), Quoted, sampling=SAMPLING, others=others)
+    assert completed.was_correct
+
+
+@both_modes
+@both_kinds
+def test_a_speaker_out_of_reach_is_not_the_students_fault(make, make_other):
+    judge = fails_for("zzz", Failure(reason="timeout", outage=True))
+    completed = quoted(make, make_other, judge, lambda c: Reply(text="zzz"))
+    assert [fault_of(c) for c in completed] == ["infrastructure"] * 2
+
+
+@both_modes
+def test_a_student_that_its_own_model_refuses_after_its_words_is_wrong(make):
+    def says(conversation):
+        if any(m.content == "zzz more" for m in conversation if m.role == "assistant"):
+            return Failure(reason="HTTP 400: too long")
+        return Reply(text="zzz more")
+
+    class Talks(Echo):
+        def respond(self, instance, conversation):
+            return Outcome(messages=user("And?"), done=False, scores={"turns": 1.0})
+
+    completed = rollout(make(says), instances(2), Talks, sampling=SAMPLING)
+    assert [(c.error, c.was_correct, c.scores) for c in completed] == [
+        (None, False, {"turns": 1.0})
+    ] * 2
+    assert all("could not answer" in c.note for c in completed)
+
+
+def test_a_step_ends_the_problem_if_a_speaker_refuses_the_students_words():
+    others = {"user": Predictor(yes), "judge": Predictor(fails_for("zzz", REFUSALS[0]))}
+    environment = Quoted(instances(1), others=others)
+    environment.reset(seed=0)
+    _, reward, terminated, _, info = environment.step("zzz")
+    assert (reward, terminated, info["was_correct"]) == (0.0, True, 0.0)
+
+
+@both_modes
+def test_a_panel_of_which_one_refuses_the_students_words_still_judges(make):
+    class Panel(Interview):
+        def respond(self, instance, conversation):
+            judged = yield from panel_ask(
+                user(conversation[-1].content), Verdict, who=("strict", "kind")
+            )
+            if not judged.verdicts:
+                raise SpeakerError("strict: no verdict")
+            return Outcome(was_correct=True)
+
+    refuses = Predictor(fails_for("zzz", REFUSALS[0]))
+    says = Predictor(lambda c: Reply(text='{"is_right": true}'))
+    for kind, is_right in ((says, True), (refuses, False)):
+        others = {"user": Predictor(yes), "strict": refuses, "kind": kind}
+        student = make(lambda c: Reply(text="zzz"))
+        (done,) = rollout(student, instances(1), Panel, sampling=SAMPLING, others=others)
+        assert (done.error, done.was_correct) == (None, is_right)

@@ -66,6 +66,7 @@ class SocialEnvironment(TaskEnvironment):
 
     max_turns = MOST_TURNS + 1  # the rules end a scene before that
     max_asks = 10 * MOST_TURNS
+    worst_scores = {"goal": float(DIMENSIONS["goal"].low)}
 
     def __init__(
         self,

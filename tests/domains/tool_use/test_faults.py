@@ -91,7 +91,7 @@ def test_without_a_fault_it_is_nobodys():
 # --- the ways, each a function that gives whose fault it was ---
 
 WRONG_STUDENTS = [
-    *map(in_turn, ("No.", "", say(UNKNOWN), "Assistant: done", "x" * 100_000)),
+    *map(in_turn, ("No.", "", say(UNKNOWN), "Assistant: done", "x" * 100_000, "\ud800")),
     *(in_turn(say(*calls), "Done.") for calls in ([OTHER], [SET, OTHER], [NOBODY], [SWITCH])),
     *(
         in_turn(say({"name": "set_plan", "arguments": arguments}))
@@ -222,7 +222,6 @@ def infrastructure_faults():
         for failure in down + failed:
             yield partial(outcome, in_turn(failure), make=make)
             yield partial(outcome, in_turn("Which account?", failure), make=make)
-        yield partial(outcome, in_turn("\ud800"), make=make)
         for answer in (*map(raising, OUTAGES), *map(in_turn, down)):
             yield partial(outcome, FAILS, user=LEAVES, judge=answer, make=make)
         for user in (*map(raising, OUTAGES), *map(user_in_turn, down), None):  # there is no speaker
