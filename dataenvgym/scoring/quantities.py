@@ -139,9 +139,6 @@ _CANONICAL = {
     spelling: unit for unit, others in _SPELLINGS.items() for spelling in (unit, *others.split())
 }
 _CONNECTORS = frozenset({"of", "per", "in", "a", "an", "the", "for", "at", "on"})
-_MULTIPLES = """hundred thousand million billion trillion dozen squared cubed factorial times plus
-    minus half halves thirds quarters fifths sixths eighths tenths"""
-_NOT_UNITS = frozenset(_MULTIPLES.split())
 _LONG_WORD = 4
 
 UNIT_LETTERS = frozenset("mgshlLCF")
@@ -175,8 +172,7 @@ def units_clash(one: str, other: str) -> bool:
 
 def _is_unit(words: list[str], *, compound: bool) -> bool:
     """Whether all words are units; single letters count only in a compound such as `m/s`."""
-    lowered = {word.lower() for word in words}
-    if lowered <= _CONNECTORS or lowered & _NOT_UNITS:
+    if all(word.lower() in _CONNECTORS for word in words):
         return False
     return all(
         len(word) >= _LONG_WORD

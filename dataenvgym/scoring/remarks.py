@@ -28,18 +28,21 @@ _SAID_AGAIN = re.compile(
 _WORDS = r"((?:[^\W\d_]++(?:['.-][^\W\d_]++)*+[\s.,;!]*+)++)"
 _REMARK = re.compile(rf"(?:[,;:]\s+|\s-+\s+){_WORDS}$")
 _BRACKETS = re.compile(rf"\s*\({_WORDS}\)$")
+_UNIT = re.compile(r"(?:in )?([^\W\d_]+)")
 _ALTERNATIVE = re.compile(r"\s*\((?:(?:or|=) ([^()]+)|([\d.]+\\?%))\)$")
-_LONG_WORD = 3
-_PHRASES = """in on of the a an that this these he she it they we you us i is are was were be as for
-    to at up per after before with from down all her his their altogether total overall together
-    combined approximately roughly exactly indeed inclusive obviously clearly precisely rounded"""
-_DOUBTS = """no not nor or but maybe perhaps wait wrong incorrect plus minus less more times
-    unless if else otherwise infinity undefined none mod modulo pi theta alpha beta sqrt sin cos tan
-    ln log negative"""
-_NUMBERS = """zero one two three four five six seven eight nine ten eleven twelve twenty thirty
-    forty fifty sixty seventy eighty ninety hundred thousand million dozen half"""
-_PHRASE_WORDS, _DOUBTFUL_WORDS, _NUMBER_WORDS = (
-    frozenset(words.split()) for words in (_PHRASES, _DOUBTS, _NUMBERS)
+_SMALL_WORDS = "in|on|of|a|an|he|it|we|us|i|is|be|as|to|at|up"
+_PHRASE = re.compile(
+    rf"\b(?:{_SMALL_WORDS}|the|this|these|they|you|are|were|for|per|after|before|with|from|down|all"
+    r"|her|his|their|total|overall|together|combined|approximately|roughly|exactly|indeed)\b"
+)
+_DOUBT = re.compile(
+    r"\b(?:not?|nor|but|maybe|perhaps|wait|wrong|incorrect|plus|minus|less|more|times|unless|else"
+    rf"|if|otherwise|modulo|mod|negative|(?!(?:{_SMALL_WORDS})\b)[^\W\d_]{{1,2}})\b"
+)
+_NUMBER = re.compile(
+    r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand"
+    r"|million|dozen|half|(?:thir|four|fif|six|seven|eigh|nine)teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
 )
 
 
@@ -48,26 +51,17 @@ def without_remarks(text: str) -> str:
     if lead := _LEAD.match(text):
         text = text[lead.end() :]
     for remark in (_SAID_AGAIN, _REMARK, _BRACKETS):
-        if (found := remark.search(text)) and re.search(r"[\d\\]", text[: found.start()]):
-            head = text[: found.start()] + _kept(found)
-            text = head + "}" * (head.count("{") - head.count("}"))
+        found = remark.search(text)
+        if not found or not re.search(r"[\d\\]", head := text[: found.start()]):
+            continue
+        if remark is not _SAID_AGAIN:
+            said = found[1].lower()
+            is_number = _NUMBER.search(said)
+            if _DOUBT.search(said) or (
+                remark is _REMARK and (is_number or not _PHRASE.search(said))
+            ):
+                continue
+            if remark is _BRACKETS and not is_number and (unit := _UNIT.fullmatch(said)):
+                head += f" {unit[1]}"
+        text = head + "}" * (head.count("{") - head.count("}"))
     return _ALTERNATIVE.sub(r", or \1\2", text)
-
-
-def _kept(found: re.Match[str]) -> str:
-    """What stays of a remark: all of it if it may be an answer, and a unit in brackets."""
-    if found.re is _SAID_AGAIN:
-        return ""
-    words = re.findall(r"[^\W\d_]+", found[1].lower())
-    if _DOUBTFUL_WORDS.intersection(words) or any(map(_is_short_name, words)):
-        return found[0]
-    if found.re is _REMARK:
-        is_phrase = _PHRASE_WORDS.intersection(words) and not _NUMBER_WORDS.intersection(words)
-        return "" if is_phrase else found[0]
-    is_unit = (words[0] == "in" or len(words) == 1) and not _NUMBER_WORDS.intersection(words)
-    return f" {words[-1]}" if is_unit else ""
-
-
-def _is_short_name(word: str) -> bool:
-    """Whether letters may be variables."""
-    return len(word) < _LONG_WORD and word not in _PHRASE_WORDS

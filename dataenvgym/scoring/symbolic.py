@@ -31,8 +31,6 @@ _CLOSE = sympy.Float("1e-25", _DIGITS)
 _ROUNDING = sympy.Float("5e-7", _DIGITS)
 _RELATIVE_ROUNDING = sympy.Float("1e-4", _DIGITS)
 _LARGE_EXPONENT = 1_000_000
-_SLOW = (sympy.Integral, sympy.oo)
-_STEPS = (sympy.Mod, sympy.floor, sympy.ceiling)
 
 
 def can_parse(text: str) -> bool:
@@ -79,8 +77,6 @@ def _equals_symbol(one: Any, other: Any) -> bool:
 
 def _differ_by_little(one: Any, other: Any) -> bool:
     """Whether two formulas differ where their variables have values, but only in late digits."""
-    if not isinstance(one, sympy.Expr) or not isinstance(other, sympy.Expr):
-        return False
     names = sorted(one.free_symbols | other.free_symbols, key=str)
     point = {name: sympy.Rational(3 * k + 7, 3) for k, name in enumerate(names)}
     one, other = one.subs(point), other.subs(point)
@@ -112,16 +108,15 @@ def _is_zero(number: Any) -> bool:
 
 
 def _value(number: Any, digits: int) -> Any:
-    return number.evalf(digits, maxn=2 * _DIGITS if number.has(*_SLOW) else _CERTAIN_DIGITS)
+    is_slow = number.has(sympy.Integral, sympy.oo)
+    return number.evalf(digits, maxn=2 * _DIGITS if is_slow else _CERTAIN_DIGITS)
 
 
 def _named(number: Any) -> Any:
     """The number with a variable for each power that is too large to be computed."""
-    powers = [power for power in number.atoms(sympy.Pow) if power.exp.is_number]
-    sizes = {power: sympy.N(power.exp, _DIGITS) for power in powers}
-    return number.xreplace(
-        {p: sympy.Symbol(f"{p.base}^{e}") for p, e in sizes.items() if abs(e) > _LARGE_EXPONENT}
-    )
+    sizes = {p: sympy.N(p.exp, _DIGITS) for p in number.atoms(sympy.Pow) if p.exp.is_number}
+    large = {p: e for p, e in sizes.items() if abs(e) > _LARGE_EXPONENT}
+    return number.xreplace({p: sympy.Symbol(f"{p.base}^{e}") for p, e in large.items()})
 
 
 def _read(expression: Any, decimal: Callable[[str], Any]) -> Any:
@@ -129,7 +124,7 @@ def _read(expression: Any, decimal: Callable[[str], Any]) -> Any:
     values = {number: decimal(str(number)) for number in expression.atoms(sympy.Float)}
     values |= {name: sympy.I for name in expression.free_symbols if name.name == "i"}
     number = expression.xreplace(values)
-    return number.doit() if number.has(*_STEPS) else number
+    return number.doit() if number.has(sympy.Mod, sympy.floor, sympy.ceiling) else number
 
 
 def _number(expression: Any) -> Any | None:

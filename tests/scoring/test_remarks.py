@@ -23,8 +23,8 @@ REMARKS = (
 )  # fmt: skip
 OPEN = (
     " or 8", " or more", ", or 8", " (or 8)", ", 8", "; 8", ", y = 3", " and a half", ", no, wait",
-    " (mod 7)", " - pi", " times two", " squared", " million", " dozen", ":4", " (x+1)", ", eight",
-    ", even", " (not sure)", ", eight of them", " halves",
+    " (mod 7)", " - pi", " times two", ":4", " (x+1)", ", eight", ", even", " (not sure)",
+    ", eight of them",
 )  # fmt: skip
 NOT = (
     "more than", "less than", "at least", "not", "minus", "half of", "between 3 and", "twice",
