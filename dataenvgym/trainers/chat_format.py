@@ -53,14 +53,14 @@ def render(tokenizer: Any, conversation: Conversation, *, asks: bool = True) -> 
         except Exception as error:  # a template is a program, whose errors may be any
             raise TemplateError(f"{type(error).__name__}: {error}") from error
 
-    system, *others = conversation
-    if system.role != "system" or not others or others[0].role != "user":
+    if [message.role for message in conversation[:2]] != ["system", "user"]:
         return apply(*conversation)
+    system, user, *others = conversation
     with suppress(TemplateError):
         if system.content.strip() in (text := apply(*conversation)):
             return text
-    first = f"{system.content}\n\n{others[0].content}"
-    return apply(others[0].model_copy(update={"content": first}), *others[1:])
+    merged = f"{system.content}\n\n{user.content}"
+    return apply(user.model_copy(update={"content": merged}), *others)
 
 
 @dataclass(frozen=True)

@@ -172,14 +172,17 @@ SWITCHED = THINKING + (
 )
 OFF, ON = ({"chat_template_kwargs": {"enable_thinking": value}} for value in (False, True))
 THOUGHTS = ("<think>\nhm\n</think>\n\nyes", "no", "</think>maybe")
+# With thoughts, LLaMA-Factory's prompts of several turns are not those of an evaluation.
 THOUGHT_RECORDS = [
-    *(SupervisedDatum(instruction="q", output=t, history=(("p", "r"),)) for t in THOUGHTS),
-    *CHATS,
+    *(SupervisedDatum(instruction="q", output=t) for t in THOUGHTS),
+    *(chat for chat in CHATS if len(chat.messages) == 2),
 ]
 THOUGHT_PREFERENCES = [
-    PreferenceDatum(instruction="q", chosen=t, rejected="n", history=(("p", THOUGHTS[0]),))
+    PreferenceDatum(instruction="q", chosen=t, rejected="n", history=(("p", "r"),))
     for t in THOUGHTS
 ]
+# Nor does an evaluation write tools behind a default system message.
+WITHOUT_TOOLS_ALONE = [chat for chat in CHATS if chat.system or not chat.tools]
 
 CASES: Mapping[str, Case] = {
     "supervised": Case(SUPERVISED),
@@ -227,14 +230,17 @@ CASES: Mapping[str, Case] = {
         as_completions([r for r in JUDGED if not r.history], str(student_path())), BARE
     ),
     "completions, text": Case(as_completions(TEXTS, str(student_path())), BARE),
-    "default system": Case([*SUPERVISED, *CHATS], template=WITH_DEFAULT_SYSTEM),
+    "default system": Case([*SUPERVISED, *WITHOUT_TOOLS_ALONE], template=WITH_DEFAULT_SYSTEM),
     "default system, kto": Case(JUDGED, template=WITH_DEFAULT_SYSTEM),
     "thoughts": Case(THOUGHT_RECORDS, template=THINKING),
     "thoughts, preference": Case(THOUGHT_PREFERENCES, template=THINKING),
-    "thoughts, switched off": Case(THOUGHT_RECORDS, OFF, SWITCHED),
+    # it writes no empty thought into a prompt whose reply has a lone tag, and strips earlier replies
+    "thoughts, switched off": Case(
+        [record for record in THOUGHT_RECORDS if "</think>m" not in str(record)], OFF, SWITCHED
+    ),
     "thoughts, switched on": Case(THOUGHT_RECORDS, ON, SWITCHED),
     "thoughts, switched off, preference": Case(THOUGHT_PREFERENCES, OFF, SWITCHED),
-    "thoughts, switched off, kto": Case(JUDGED, OFF, SWITCHED),
+    "thoughts, switched off, kto": Case([r for r in JUDGED if not r.history], OFF, SWITCHED),
 }
 
 

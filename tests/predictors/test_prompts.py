@@ -52,9 +52,10 @@ def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer):
     )
     several = (*HELLO, Message(role="assistant", content="s"), *HELLO)
     empty = (Message(role="user", content=""),)
-    first, second, third = encode_prompts(
-        tokenizer, [several, HELLO, empty], LLAMA_FACTORY, context=None
+    first, second, third, fourth = encode_prompts(
+        tokenizer, [several, HELLO, empty, ()], LLAMA_FACTORY, context=None
     )
+    assert isinstance(fourth, Failure)
     assert isinstance(first, Failure)
     assert "no turns" in first.reason
     assert isinstance(second, list)
