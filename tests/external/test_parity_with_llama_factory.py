@@ -234,7 +234,7 @@ CASES: Mapping[str, Case] = {
     "default system, kto": Case(JUDGED, template=WITH_DEFAULT_SYSTEM),
     "thoughts": Case(THOUGHT_RECORDS, template=THINKING),
     "thoughts, preference": Case(THOUGHT_PREFERENCES, template=THINKING),
-    # it writes no empty thought into a prompt whose reply has a lone tag, and strips earlier replies
+    # it puts no empty thought before a reply with a lone tag, and strips earlier replies
     "thoughts, switched off": Case(
         [record for record in THOUGHT_RECORDS if "</think>m" not in str(record)], OFF, SWITCHED
     ),
