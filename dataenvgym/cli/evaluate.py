@@ -15,19 +15,19 @@ from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.dry import lacking, show_facts, show_prompt
 from dataenvgym.cli.evaluation_tables import (
     costs_table,
-    floor_table,
     judge_lines,
     metric_table,
     score_tables,
     skill_table,
     summary_table,
+    table_of,
     usage_line,
 )
 from dataenvgym.config import build_judge
 from dataenvgym.config.suites import evaluations_of
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.display import showing_progress
-from dataenvgym.episodes.texts import counts, plain, score, several
+from dataenvgym.episodes.texts import counts, one_line, plain, score, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
 from dataenvgym.evaluation import Evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
@@ -210,10 +210,13 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
 def _show_floors(each: Sequence[Prepared], limit: int | None, console: Console) -> None:
     for prepared in each:
         task = attemptable(prepared.task)
-        floors = floors_of(task, instances_of(task, 1, limit))
         title = f"{task.name}, {prepared.settings.split} split: the same reply to every problem"
+        table = table_of(("reply",), ("score", "accuracy"))
+        for reply, report in floors_of(task, instances_of(task, 1, limit) or ()):
+            shown = Text(one_line(reply, 60) or "(empty)")
+            table.add_row(shown, score(report.score), score(report.accuracy))
         console.print(Text(plain(title), style="italic"))
-        console.print(floor_table(floors))
+        console.print(table)
 
 
 def _plan_of(prepared: Prepared, arguments: Namespace) -> list[tuple[str, str]]:

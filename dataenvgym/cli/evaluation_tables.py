@@ -19,7 +19,6 @@ from dataenvgym.cli.console import showing_warnings
 from dataenvgym.episodes.texts import by_fault, change, interval, one_line, plain, score, several
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.comparison import EvaluationComparison, compare_evaluations
-from dataenvgym.evaluation.floor import Floor
 from dataenvgym.evaluation.summary import EvaluationSummary
 from dataenvgym.metrics.metric import JudgeResult, MetricResult
 from dataenvgym.metrics.usage import StudentUsage
@@ -43,15 +42,6 @@ def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
     for name, value in report.scores.items():
         named.add_row(Text(one_line(name, 60)), score(value))
     return [skill_table(report, ()), named]
-
-
-def floor_table(floors: Sequence[Floor]) -> Table:
-    """A table of what constant replies earn."""
-    table = table_of(("reply",), ("score", "accuracy"))
-    for floor in floors:
-        reply = Text(one_line(floor.reply, 60) or "(empty)")
-        table.add_row(reply, score(floor.score), score(floor.accuracy))
-    return table
 
 
 def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -> Table:

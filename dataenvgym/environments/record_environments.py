@@ -14,7 +14,7 @@ import gymnasium
 
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
-from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import RecordsSpace
 
 
@@ -45,27 +45,14 @@ class OpenEnded(RecordEnvironment):
 
     metadata: ClassVar[dict[str, Any]] = {**TeachingEnvironment.metadata, "shows_skills": False}  # type: ignore[misc]
 
-    @cached_property
-    def _unlabeled(self) -> dict[str, TaskInstance]:
-        """The problems without their skills, by id; they stay the same."""
-        return {}
-
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
     ) -> Observation:
-        shown = []
-        for c in completed:
-            instance = c.instance
-            if instance.skill is not None or instance.category is not None:
-                if instance.id not in self._unlabeled:
-                    plain = instance.model_copy(update={"skill": None, "category": None})
-                    self._unlabeled[instance.id] = plain
-                c = c.model_copy(update={"instance": self._unlabeled[instance.id]})
-            shown.append(c)
+        shown = tuple(each.with_skill(None, None) for each in completed)
         hidden: dict[str, Any] = {"skills": ()}
         if report.refused is not None:
             hidden["refused"] = report.refused.model_copy(update={"skills": ()})
-        return {"completed": tuple(shown), "report": report.model_copy(update=hidden)}
+        return {"completed": shown, "report": report.model_copy(update=hidden)}
 
 
 class SkillList(RecordEnvironment):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dataenvgym.environments.checks import (
     CheckedRecords,
@@ -33,13 +34,7 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
 )
 from dataenvgym.progress import tell
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    Marks,
-    PerformanceReport,
-    Refusal,
-    TrainingDatum,
-)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import Task, attempts_for
@@ -71,7 +66,7 @@ class TeachingEpisode:
     history: History = field(default_factory=History)
     checks: RecordChecks = field(default_factory=RecordChecks)
     student: Student = field(init=False)
-    _marks: Marks = field(default_factory=dict)  # of the problems evaluated so far
+    _marks: dict[Any, bytes] = field(default_factory=dict)  # of the problems evaluated so far
 
     def __post_init__(self) -> None:
         self.student = Student(self.predictor, self.folder, self.options)

@@ -36,7 +36,7 @@ from dataenvgym.interfaces import TaskInterface
 from dataenvgym.llm.budget import read_usage
 from dataenvgym.plans import engine_fit
 from dataenvgym.progress import ProgressMessage
-from dataenvgym.records import Marks, PerformanceReport
+from dataenvgym.records import PerformanceReport
 from dataenvgym.records.model import escaped
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import write_json
@@ -83,7 +83,7 @@ class Bookkeeping:
             self.directory, lambda warning: self._callbacks.tell("on_warning", warning)
         )
         self._writes_nothing = is_spent(agent)
-        self._marks: Marks = {}  # of the test problems
+        self._marks: dict[Any, bytes] = {}  # of the test problems
         self._announced = 0
         self._n_before = 0
         self._progress_error: Exception | None = None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from dataenvgym.predictors.scripted import ScriptedPredictor
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import PerformanceReport, TaskInstance
 from dataenvgym.run_warnings import listening
 from dataenvgym.tasks.base import Task
 from dataenvgym.tool_formats import as_reply
@@ -15,36 +14,22 @@ from dataenvgym.tool_formats import as_reply
 _TRIED = 8
 
 
-class Floor(NamedTuple):
-    """What a reply earns, given to every problem in every turn."""
+def floors_of(task: Task, instances: Sequence[TaskInstance]) -> list[tuple[str, PerformanceReport]]:
+    """Give the same reply to every problem, in every turn, and report what it earns.
 
-    reply: str
-    score: float
-    accuracy: float
-
-
-def floors_of(task: Task, instances: Sequence[TaskInstance] | None = None) -> list[Floor]:
-    """The floor of an empty reply, then those of the most frequent gold replies, the best first.
-
-    Args:
-        instances: the problems; None means those of the split.
+    First an empty reply, then the most frequent gold replies, the best one first.
     """
-    instances = task.instances if instances is None else instances
-    said = Counter(text for instance in instances for text in _gold_replies(task, instance))
-    floors = []
-    for reply in ("", *(text for text, _ in said.most_common(_TRIED))):
+    said: Counter[str] = Counter()
+    for instance in instances:
+        replies = [*task.domain.ways_to_answer(instance)]
+        if (record := task.domain.gold_record(instance)) is not None:
+            messages = [message for _, turn in record.turns() for message in turn]
+            replies += [as_reply(message) for message in messages if message.role == "assistant"]
+        said.update({*replies})
+    found = []
+    for reply in ("", *sorted(said, key=lambda reply: (-said[reply], reply))[:_TRIED]):
         student = ScriptedPredictor(lambda _, reply=reply: reply)  # type: ignore[misc]
         with listening(lambda warning: None):  # of such a student
             report = task.generate_performance_report(task.attempt(student, instances))
-        floors.append(Floor(reply, report.score, report.accuracy))
-    empty, *others = floors
-    return [empty, *sorted(others, key=lambda floor: -floor.score)]
-
-
-def _gold_replies(task: Task, instance: TaskInstance) -> Iterator[str]:
-    """The replies that may solve a problem, each once."""
-    ways = list(task.domain.ways_to_answer(instance))
-    if (record := task.domain.gold_record(instance)) is not None:
-        messages = (message for _, turn in record.turns() for message in turn)
-        ways += [as_reply(message) for message in messages if message.role == "assistant"]
-    yield from dict.fromkeys(ways)
+        found.append((reply, report))
+    return [found[0], *sorted(found[1:], key=lambda floor: -floor[1].score)]

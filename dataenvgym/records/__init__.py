@@ -25,13 +25,11 @@ from dataenvgym.records.conversations import (
 from dataenvgym.records.datum import LabeledAnswer, Provenance, all_hold
 from dataenvgym.records.instances import (
     CompletedTaskInstance,
-    Marks,
     Scores,
     TaskInstance,
     check_ids,
     checked_scores,
     hashed_json,
-    refuse_changed,
 )
 from dataenvgym.records.model import Json, Model, Note, Text
 from dataenvgym.records.parsing import parse_training_data, parse_training_datum
@@ -55,7 +53,6 @@ __all__ = [
     "Json",
     "KTODatum",
     "LabeledAnswer",
-    "Marks",
     "Message",
     "Model",
     "Note",
@@ -80,6 +77,5 @@ __all__ = [
     "is_one_turn",
     "parse_training_data",
     "parse_training_datum",
-    "refuse_changed",
     "turns_of",
 ]

@@ -120,16 +120,13 @@ def hashed_json(instance: TaskInstance) -> bytes:
     return instance.model_dump_json(exclude=unused).encode()
 
 
-Marks = dict[str | int, bytes]
-"""Hashes of problems, by id or position."""
-
-
 def refuse_changed(
-    instances: Iterable[tuple[str | int, TaskInstance]], marks: Marks, where: str
+    instances: Iterable[tuple[Any, TaskInstance]], marks: dict[Any, bytes], where: str
 ) -> None:
     """Compare problems with their hashes in `marks`, and add those that are new.
 
     Args:
+        instances: each with its key in `marks`: its position, or its id.
         where: the owner of the problems, such as "task 'mine'".
 
     Raises:

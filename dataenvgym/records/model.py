@@ -6,7 +6,6 @@ Dictionaries and lists in a record are frozen too, because agents, students and 
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, NoReturn, Self, TypeVar
@@ -23,30 +22,24 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that cannot be changed; its deep copy can."""
+    """A dictionary that cannot be changed; a deep or pickled copy is an ordinary one."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
-        return copy.deepcopy(dict(self), memo)
-
-    def __reduce__(self) -> Any:  # pickle would set items
-        return FrozenDict, (dict(self),)
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
 
 
 class FrozenList(list[Any]):
-    """A list that cannot be changed; its deep copy can."""
+    """A list that cannot be changed; a deep or pickled copy is an ordinary one."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = insert = _refuse
     pop = remove = reverse = sort = _refuse
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
-        return copy.deepcopy(list(self), memo)
-
     def __reduce__(self) -> Any:
-        return FrozenList, (list(self),)
+        return list, (list(self),)
 
 
 def frozen(value: Any) -> Any:

@@ -15,13 +15,8 @@ from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
-from dataenvgym.records import (
-    CompletedTaskInstance,
-    Marks,
-    PerformanceReport,
-    TaskInstance,
-    refuse_changed,
-)
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
+from dataenvgym.records.instances import refuse_changed
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -170,7 +165,7 @@ def _misplaced(task: TaskInterface) -> list[str]:
 
 
 def evaluated_by(
-    task: TaskInterface, predictor: PredictorInterface, marks: Marks | None = None
+    task: TaskInterface, predictor: PredictorInterface, marks: dict[Any, bytes] | None = None
 ) -> list[CompletedTaskInstance]:
     """The instances that the task's `evaluate` completed.
 

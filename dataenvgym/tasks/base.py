@@ -20,13 +20,12 @@ from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
     CompletedTaskInstance,
-    Marks,
     PerformanceReport,
     TaskInstance,
     TrainingDatum,
     check_ids,
-    refuse_changed,
 )
+from dataenvgym.records.instances import refuse_changed
 from dataenvgym.rollouts import rollout, speakers_of
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
@@ -138,7 +137,7 @@ class Task:
                 "out (an engine may ask others.judge)"
             )
         self._loaded: dict[Split, tuple[TaskInstance, ...]] = {}
-        self._marks: dict[Split, Marks] = {}
+        self._marks: dict[Any, bytes] = {}
 
     # --- its parts ---
 
@@ -177,7 +176,7 @@ class Task:
                 something else.
         """
         if self.split not in self._loaded:
-            where = self._where
+            where = f"task {self.name!r}, split {self.split!r}"
             instances = checked_instances(self.load(self.split), where, "load()")
             if self.pressure is not None:
                 instances = tuple(self.pressure.problems(self.split, instances, self._skills))
@@ -186,14 +185,14 @@ class Task:
                     f"{where}: there are no instances, expected at least one"
                 )
             check_ids(instances, where)
-            self._marks[self.split] = {}
-            refuse_changed(enumerate(instances), self._marks[self.split], where)
             self._loaded[self.split] = instances
+            self._refuse_changed()
         return self._loaded[self.split]
 
-    @property
-    def _where(self) -> str:
-        return f"task {self.name!r}, split {self.split!r}"
+    def _refuse_changed(self) -> None:
+        """Raise InvalidInstanceError if a problem is not as it was when it was loaded."""
+        keyed = (((self.split, n), one) for n, one in enumerate(self.instances))
+        refuse_changed(keyed, self._marks, f"task {self.name!r}, split {self.split!r}")
 
     @cached_property
     def _skills(self) -> tuple[str, ...]:
@@ -359,7 +358,7 @@ class Task:
             ConfigurationError: before the predictor is asked, if the answers could not be judged.
             InvalidInstanceError: if a problem has changed since it was loaded.
         """
-        refuse_changed(enumerate(self.instances), self._marks[self.split], self._where)
+        self._refuse_changed()
         return self.attempt(predictor)
 
     def generate_performance_report(

@@ -33,11 +33,11 @@ NATURAL = {
 
 
 def assert_low(task):
-    empty, *others = floors_of(task)
-    assert (empty.reply, empty.score, empty.accuracy) == ("", 0.0, 0.0)
-    best = max((max(floor.score, floor.accuracy) for floor in others), default=0.0)
+    (reply, empty), *others = floors_of(task, task.instances)
+    assert (reply, empty.score, empty.accuracy) == ("", 0.0, 0.0)
+    best = max((max(report.score, report.accuracy) for _, report in others), default=0.0)
     assert best <= NATURAL.get(type(task).__name__, 0.05), others[0]
-    assert others == sorted(others, key=lambda floor: -floor.score)
+    assert others == sorted(others, key=lambda floor: -floor[1].score)
 
 
 @pytest.mark.parametrize("name", [*POCKET, *WHOLE])
@@ -65,7 +65,7 @@ def test_the_floor_of_a_choice_is_the_share_of_its_most_frequent_answer(tmp_path
     rows = [{"question": f"Question {n}?", "answer": f"#### {a}"} for n, a in enumerate(answers)]
     write_jsonl(tmp_path / "rows.jsonl", rows)
     task = MathTask({"validation": str(tmp_path / "rows.jsonl")})
-    (empty, best, *_) = floors_of(task)
+    (_, empty), (reply, best), *_ = floors_of(task, task.instances)
     assert (empty.score, best.score) == (0.0, answers.count("A") / len(answers))
-    assert "A" in best.reply
-    assert floors_of(task, task.instances[5:6])[1].score == 1.0
+    assert "A" in reply
+    assert floors_of(task, task.instances[5:6])[1][1].score == 1.0

@@ -94,7 +94,6 @@ def test_nothing_in_a_record_or_problem_can_be_changed_in_place():
         PerformanceReport(task="t", skills=(of_skill,), faults={"user": 1}, **scores),
         PerformanceReport(task="t", **scores),
         ChatDatum(messages=[turns[0].model_copy(update={"tools": ()}), turns[1]], tools=(tool,)),
-        pickle.loads(pickle.dumps(problem())),
         TaskInstance.model_validate_json(problem().model_dump_json()),
     ):
         assert_frozen(shown)
