@@ -127,6 +127,8 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
             is not whole.
     """
     try:
+        if path.suffix == ".gz" and not path.stat().st_size:  # which gzip accepts
+            raise EOFError("it is empty")
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 if number == 1:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -148,12 +149,9 @@ def question_rows(
 def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
     """The rows of a source; those of SQuAD's own files are its articles."""
     if isinstance(place, Path) and place.suffix == ".json" and place.is_file():
-        with place.open("rb") as stream:
-            is_object = stream.read(64).lstrip().startswith(b"{")
-        try:
-            content = exact_json.loads(place.read_bytes()) if is_object else None
-        except exact_json.JSONDecodeError:  # one object a line
-            content = None
+        content: Any = None
+        with suppress(exact_json.JSONDecodeError):  # `read_rows` reads other files
+            content = exact_json.loads(place.read_bytes())
         if isinstance(content, dict) and isinstance(content.get("data"), list):
             for number, article in enumerate(content["data"], start=1):
                 where = f"{place}, article {number}"
