@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, Required, get_type_hints
 
+import orjson
 from pydantic import (
     ConfigDict,
     PydanticSchemaGenerationError,
@@ -17,7 +18,6 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.records import Tool
 
@@ -30,7 +30,8 @@ class Arguments:
     """The arguments of one tool: their JSON schema, and the check of a student's values.
 
     Types are checked as in JSON: a float accepts an int, an int does not accept "5", a date is a
-    text. All arguments together have at most 200,000 bytes.
+    text. All arguments together have at most 200,000 bytes, and integers 64 bits: a world computes
+    with them.
 
     Attributes:
         defaults: of the arguments that may be left out.
@@ -85,7 +86,7 @@ class Arguments:
             ValueError: with a short sentence for the student.
         """
         try:
-            given = exact_json.dumps(arguments)
+            given = orjson.dumps(arguments)  # noqa: TID251
         except (TypeError, ValueError) as error:
             raise ValueError(f"the arguments are not plain JSON: {shorten(str(error))}") from None
         if len(given) > _MOST_BYTES:

@@ -17,6 +17,8 @@ BAD = {
     "the user's tool": (call("switch_data", on=True), "there is no tool 'switch_data'"),
     "wrong type": (call(account="acc_7", plan=5), "argument 'plan' is 5"),
     "refused by the tool": (call(account="acc_8", plan="large"), "there is no account acc_8"),
+    "long integer": (call(account="acc_7", plan=2**64), "set_plan: "),
+    "very long integer": (call(account="acc_7", plan=-(10**4000)), "set_plan: "),
     "deep nesting": (call(account="acc_7", plan=json.loads("[" * 90 + "]" * 90)), "set_plan: "),
 }
 
