@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import orjson
 from pydantic import BaseModel, ValidationError
 
-from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, SpeakerError, shorten
 from dataenvgym.llm.repair import json_alone
 from dataenvgym.records import Model, Text
@@ -68,8 +68,8 @@ def read_verdict(text: str, verdict: type[VerdictT]) -> VerdictT | str:
     except ValueError as error:
         return f"{error} (expected the fields {names})"
     try:
-        return verdict.model_validate_json(exact_json.dumps(found), strict=True)
-    except (TypeError, RecursionError) as error:
+        return verdict.model_validate_json(orjson.dumps(found), strict=True)  # noqa: TID251
+    except (TypeError, RecursionError) as error:  # numbers over 64 bits
         return f"it cannot be read: {error}"
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
