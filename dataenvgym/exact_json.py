@@ -1,8 +1,8 @@
 """JSON without lost digits: orjson, which reads integers beyond 64 bits as floats, made exact.
 
 `loads` parses a text with long numbers again with the standard library, and `dumps` writes long
-integers as they are. Otherwise both accept and refuse what orjson does. Integers have at most as
-many digits as Python reads (4,300).
+integers as they are. Otherwise both accept and refuse what orjson does; `loads` refuses numbers
+beyond all floats, such as 1e400. Only in rows of users, integers may have 4,300 digits.
 """
 
 from __future__ import annotations
@@ -38,20 +38,19 @@ class WrittenFloat(float):
         return self.text
 
 
-def as_written(text: str) -> float:
-    """The number in a JSON text, which prints with all digits that it has there."""
+def _as_written(text: str) -> float:
     number = WrittenFloat(text)
     number.text = text
     plain = float(text)
     return plain if Decimal(text, Context(traps=[])) == Decimal(repr(plain)) else number
 
 
-def loads(data: bytes | str, parse_float: Callable[[str], float] = float) -> Any:
+def loads(data: bytes | str, *, as_written: bool = False) -> Any:
     """Parse a JSON text; integers are exact.
 
     Args:
-        parse_float: reads the numbers with a point or an exponent, such as `as_written`; it may be
-            skipped for those that a float holds exactly.
+        as_written: numbers print with all digits that they have in the text; integers may have
+            4,300 digits.
 
     Raises:
         orjson.JSONDecodeError: if it is not JSON in UTF-8.
@@ -60,9 +59,10 @@ def loads(data: bytes | str, parse_float: Callable[[str], float] = float) -> Any
     shape = text.translate(_SHAPE, b".")
     if not any(long in shape for long in _LONG):
         return orjson.loads(data)
-    orjson.loads(_HUGE.sub(b"1", text))  # refuses what the standard library would accept
+    # refuses what the standard library would accept
+    orjson.loads(_HUGE.sub(b"1", text) if as_written else text)
     try:
-        return json.loads(text, parse_float=parse_float)
+        return json.loads(text, parse_float=_as_written if as_written else None)
     except (ValueError, RecursionError) as error:
         raise orjson.JSONDecodeError(str(error), "", 0) from None
 

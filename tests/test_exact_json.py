@@ -9,7 +9,7 @@ from fractions import Fraction
 import orjson
 import pytest
 
-from dataenvgym.exact_json import as_written, dumps, loads
+from dataenvgym.exact_json import dumps, loads
 
 LONG = re.compile(r"\d{16}")
 
@@ -49,8 +49,7 @@ def test_what_orjson_reads_is_read_with_the_integers_of_the_standard_library():
     n_long = n_refused = 0
     for _ in range(5000):
         text = any_text(rng)
-        shortened = re.sub(r"(?<![\d.eE+-])(-?)\d{300,}(?![\d.eE])", r"\g<1>1", text)
-        expected = outcome(orjson.loads, shortened)
+        expected = outcome(orjson.loads, text)
         if expected != "refused":
             expected = json.loads(text)
             assert dumps(loads(text)) == dumps(expected)
@@ -65,15 +64,18 @@ def test_what_orjson_reads_is_read_with_the_integers_of_the_standard_library():
 
 def test_numbers_of_rows_print_with_the_value_they_were_written_with():
     rng = random.Random(1)
+    n_huge = 0
     for _ in range(5000):
         text = any_number(rng)
         try:
-            number = loads(text, as_written)
+            number = loads(text, as_written=True)
         except orjson.JSONDecodeError:
             continue  # beyond all floats
         assert Fraction(str(number)) == Fraction(text)
-        assert number == (json.loads(text))
+        assert number == json.loads(text)
+        n_huge += isinstance(number, int) and abs(number) > 10**309
         assert Decimal(dumps([number])[1:-1].decode()) == Decimal(text)
+    assert n_huge > 50
 
 
 def test_what_orjson_writes_keeps_its_bytes_and_what_it_refuses_stays_refused():

@@ -96,7 +96,7 @@ Note = Annotated[str, AfterValidator(escaped)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number in JSON: neither NaN nor infinite."""
 Json = Annotated[JsonValue, AfterValidator(_plain_json)]
-"""A JSON value; its numbers are finite, and integers may have up to 4,300 digits."""
+"""A JSON value whose numbers a float comes near: an integer may have 308 digits, exactly."""
 T = TypeVar("T")
 Frozen = Annotated[T, AfterValidator(frozen), Field(validate_default=True)]
 """That type, frozen."""

@@ -234,7 +234,7 @@ def _row(id: str, where: str, data: bytes) -> SourceRow:
 
 def _parse(data: bytes, where: str) -> Any:
     try:
-        return exact_json.loads(data, parse_float=exact_json.as_written)
+        return exact_json.loads(data, as_written=True)
     except exact_json.JSONDecodeError as error:
         why = encoding_fault(data) or f"not valid JSON: {error}"
         raise InvalidInstanceError(f"{where}: {why}") from None

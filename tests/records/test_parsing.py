@@ -117,7 +117,7 @@ def test_a_lone_surrogate_is_not_text(field):
         parse_training_datum(value)
 
 
-@pytest.mark.parametrize("number", [float("nan"), pytest.param(10**4300, id="long")])
+@pytest.mark.parametrize("number", [float("nan"), 10**309])
 def test_a_number_that_json_cannot_hold_is_refused(number):
     with pytest.raises(ValidationError, match="no JSON"):
         ToolCall(name="add", arguments={"a": [number]})

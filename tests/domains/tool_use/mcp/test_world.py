@@ -96,7 +96,7 @@ def test_calls_of_other_servers_return_text(foreign_url, conversation):
     world = conversation(base)
     try:
         assert world.call(ToolCall(name="add", arguments={"a": 2, "b": 3})).content == "5"
-        for long in (2**70, -(10**400), 3**8000):  # exact
+        for long in (2**70, -(10**300), 3**600):  # exact
             result = world.call(ToolCall(name="add", arguments={"a": long, "b": 1}))
             assert result.content == str(long + 1)
         items = {"items": [{"name": "nail", "sizes": [1, 2]}]}
