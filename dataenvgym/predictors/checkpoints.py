@@ -220,8 +220,9 @@ def refuse_other_prompts(
                 f"{values}LLaMA-Factory's prompts would differ from those of the evaluation (in a "
                 f"conversation of {turns}): it splits the student's chat template into one text "
                 "for each role, and has only enable_thinking (true or false), for templates whose "
-                "replies begin with <think>. Set trainer=in_process, or put a chat_template.jinja "
-                "that writes every turn alike into the student's folder"
+                "replies begin with <think>. Set trainer=in_process, or trainer.template to one of its "
+                "own templates, which is not compared; or put a chat_template.jinja that writes "
+                "every turn alike into the student's folder"
             )
 
 
@@ -258,20 +259,25 @@ def _refuse_other_server(learner: Any, asked: Conversation) -> None:
     from dataenvgym.trainers.chat_format import render
     from dataenvgym.trainers.student import load_tokenizer
 
-    options = {"download": False, "chat_template_kwargs": learner.chat_template_kwargs}
-    chat = [{"role": message.role, "content": message.content} for message in asked]
+    def prompt(*, by_server: bool) -> str:
+        kwargs = learner.chat_template_kwargs
+        tokenizer = load_tokenizer(
+            learner.student, download=False, reads_clock=by_server, chat_template_kwargs=kwargs
+        )
+        return render(tokenizer, asked, merges=not by_server)
+
+    options = getattr(getattr(learner, "_given", None), "options", None) or {}
     try:
-        server = load_tokenizer(learner.student, reads_clock=True, **options)
-        theirs = server.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-        ours = render(load_tokenizer(learner.student, **options), asked)
+        is_same = prompt(by_server=True) == prompt(by_server=False)
     except (ConfigurationError, TemplateError):
-        return  # the student is not on this machine, or the server refuses the prompt, too
-    if theirs != ours:
+        is_same = True  # the student is not on this machine, or the server refuses the prompt, too
+    if not is_same or {"chat_template", "chat-template"} & options.keys():
         raise ConfigurationError(
-            "the student's chat template writes today's date, or leaves out the system message, so "
-            "a server's prompts would differ from those of the training: put a chat_template.jinja "
-            "without that into the student's folder, give its variable for the date in "
-            "predictor.chat_template_kwargs, or set predictor=in_process"
+            "a server's prompts would differ from those of the training: predictor.options has "
+            "another chat_template than the student's own, or that one writes today's date or "
+            "leaves out the system message. Put a chat_template.jinja without that into the "
+            "student's folder, give its variable for the date in predictor.chat_template_kwargs, "
+            "or set predictor=in_process"
         )
 
 

@@ -15,7 +15,8 @@ meeting         episodes of one process that wait to train together
     compute       the use of CPU cores
 
 Training in this process matches LLaMA-Factory 0.9.5 on the same files: the same tokens, the same
-supervised tokens, the same batches in the same order, the same losses.
+supervised tokens, the same batches in the same order, the same losses. Only where LLaMA-Factory's
+prompts are not those of an evaluation, ours differ (see `llama_factory.slots`).
 """
 
 from dataenvgym.trainers.in_process import InProcessTrainer

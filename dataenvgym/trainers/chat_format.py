@@ -33,13 +33,16 @@ _THOUGHT = re.compile("<think>\n(.*?)\n</think>\n\n", re.DOTALL)
 _THOUGHT_ENDS = "\n</think>\n\n"
 
 
-def render(tokenizer: Any, conversation: Conversation, *, asks: bool = True) -> str:
+def render(
+    tokenizer: Any, conversation: Conversation, *, asks: bool = True, merges: bool = True
+) -> str:
     """The text of a conversation of plain turns.
 
     If the template has no place for a system message, that is put before the first user message.
 
     Args:
         asks: end with the beginning of the student's reply.
+        merges: False renders as a server does, also without the system message.
 
     Raises:
         TemplateError: if the template cannot render it.
@@ -53,7 +56,7 @@ def render(tokenizer: Any, conversation: Conversation, *, asks: bool = True) -> 
         except Exception as error:  # a template is a program, whose errors may be any
             raise TemplateError(f"{type(error).__name__}: {error}") from error
 
-    if [message.role for message in conversation[:2]] != ["system", "user"]:
+    if not merges or [message.role for message in conversation[:2]] != ["system", "user"]:
         return apply(*conversation)
     system, user, *others = conversation
     with suppress(TemplateError):

@@ -1,5 +1,7 @@
 """LLaMA-Factory and servers write prompts themselves: others than the evaluation's are refused."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
@@ -109,6 +111,17 @@ def test_records_of_an_agent_are_compared_before_they_are_trained(
     with pytest.raises(Exception, match="differ" if not fits else "adapter") as caught:
         predictor.train([record], TrainingRun(directory=folder))
     assert isinstance(caught.value, ConfigurationError) == (not fits)
+
+
+def test_a_server_with_a_template_of_its_own_is_refused(make_student, tmp_path):
+    predictor = student_with(make_student, tmp_path, "turns", Served, InProcessTrainer())
+    for options in ({"chat_template": "other.jinja"}, {"chat-template": "other.jinja"}):
+        predictor._given = SimpleNamespace(options=options)
+        with pytest.raises(ConfigurationError, match="chat_template"):
+            begin(predictor)
+    predictor._given = SimpleNamespace(options={"max_num_seqs": 4})
+    with pytest.raises(EvaluationError):
+        begin(predictor)
 
 
 @pytest.mark.parametrize(

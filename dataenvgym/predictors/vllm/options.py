@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.external.environments import Variant
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.llm import ChatClient
@@ -148,8 +148,22 @@ def lora_rank(config: TrainingConfig, initial: Path | None) -> int | None:
     """The largest rank of the expected adapters; None if there will be none."""
     ranks = [config.lora_rank] if config.finetuning_type == "lora" else []
     if initial is not None and kind_of(initial) == "adapter":
-        ranks.append(int(read_json(initial / "adapter_config.json").get("r", 1)))
+        ranks.append(served_rank(initial))
     return max(ranks, default=None)
+
+
+def served_rank(adapter: Path) -> int:
+    """The rank of an adapter; AdapterError if vLLM would not compute with it as PEFT does."""
+    config = read_json(adapter / "adapter_config.json")
+    for name in ("rank_pattern", "alpha_pattern"):  # vLLM ignores them
+        if config.get(name):
+            raise AdapterError(
+                f"{adapter}: {name} is {config[name]!r}, expected none: vLLM has one rank and one "
+                "alpha for all layers. Set predictor=in_process, or merge it into the student"
+            )
+    if not isinstance(rank := config.get("r", 1), int):
+        raise AdapterError(f"{adapter}: r is {rank!r}, expected a whole number")
+    return rank
 
 
 def check_trainer(config: TrainingConfig, base_url: str | None) -> None:

@@ -38,6 +38,7 @@ from dataenvgym.predictors.vllm.options import (
     check_tools,
     check_trainer,
     lora_rank,
+    served_rank,
 )
 from dataenvgym.predictors.vllm.own_server import OwnServer
 from dataenvgym.predictors.vllm.server import BesideAdapter, VllmServer, new_name
@@ -311,6 +312,7 @@ class VllmPredictor(RemembersFormer):
         before, name = self._name, None
         try:
             if folder is not None and not is_whole:
+                served_rank(folder)
                 name = new_name(folder)
                 server.load(name, folder)
         except BaseException:

@@ -1,6 +1,7 @@
 """The student on a vLLM server: adapters and requests."""
 
 import copy
+import json
 import pickle
 import shutil
 import threading
@@ -387,3 +388,17 @@ def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, ad
     predictor.reset()
     with pytest.raises(AdapterError, match="do not share a base model"):
         predictor.with_adapter(tmp_path / "whole" / "adapter")
+
+
+@pytest.mark.parametrize("options", [{"rank_pattern": {"q": 2}}, {"alpha_pattern": {"q": 2}}])
+def test_an_adapter_with_other_ranks_in_some_layers_is_refused(make, adapter, options):
+    """A server would compute with one rank and one alpha for all layers."""
+    predictor, folder = make(), adapter("some")
+    before = who(predictor)
+    file = folder / "adapter_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **options}))
+    with pytest.raises(AdapterError, match=next(iter(options))):
+        predictor.load(folder)
+    assert who(predictor) == before
+    with pytest.raises(AdapterError, match=next(iter(options))):
+        make(adapter=folder)
