@@ -220,9 +220,9 @@ def refuse_other_prompts(
                 f"{values}LLaMA-Factory's prompts would differ from those of the evaluation (in a "
                 f"conversation of {turns}): it splits the student's chat template into one text "
                 "for each role, and has only enable_thinking (true or false), for templates whose "
-                "replies begin with <think>. Set trainer=in_process, or trainer.template to one of its "
-                "own templates, which is not compared; or put a chat_template.jinja that writes "
-                "every turn alike into the student's folder"
+                "replies begin with <think>. Set trainer=in_process, or trainer.template to one of "
+                "its own templates, which is not compared; or put a chat_template.jinja that "
+                "writes every turn alike into the student's folder"
             )
 
 
