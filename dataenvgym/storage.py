@@ -21,7 +21,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -55,7 +55,7 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, redact_bytes(exact_json.dumps(value, option=exact_json.INDENT_2)) + b"\n")
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a file to read; BrokenFileError for a folder, a device, or a pipe without an end."""
     if os.path.lexists(path) and not path.is_file():
         raise BrokenFileError(f"{path} is damaged: it is a folder, a pipe or a device")

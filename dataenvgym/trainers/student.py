@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,12 +22,13 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import BrokenFileError, ConfigurationError
 from dataenvgym.external.memory import free_memory
+from dataenvgym.storage import LARGEST, open_file
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
 from dataenvgym.trainers.chat_format import (
@@ -98,6 +102,11 @@ def load_tokenizer(
         raise ConfigurationError(
             f"the tokenizer of {student!r} has no eos_token, expected the token that ends a turn"
         )
+    if isinstance(tokenizer.chat_template, str) and not _ends(tokenizer.chat_template):
+        raise ConfigurationError(
+            f"the chat template of {student!r} takes too much time or memory to render, expected "
+            "one that ends: replace chat_template.jinja in its folder"
+        )
     if not reads_clock and isinstance(tokenizer.chat_template, str):
         tokenizer.chat_template = without_clock(tokenizer.chat_template)
     if template == "empty":
@@ -106,6 +115,25 @@ def load_tokenizer(
         check_chat_template(tokenizer)
         fix_template(tokenizer, chat_template_kwargs)
     return tokenizer
+
+
+@lru_cache(maxsize=64)
+def _ends(template: str) -> bool:
+    """True if the chat template renders usual conversations within limits (`template_probe`)."""
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", str(Path(__file__).with_name("template_probe.py"))],
+            input=template.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+            timeout=60,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
 
 
 def twin(model: Any) -> Any:
@@ -131,7 +159,7 @@ def _fingerprint(student: str, state: tuple[tuple[str | int, ...], ...]) -> str:
     digest = hashlib.sha256()
     for file in _files(Path(student)):
         digest.update(f"{file.name}\0".encode())
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
 
@@ -144,8 +172,11 @@ def _check_memory(student: str, dtype: torch.dtype) -> None:
     weights = list(Path(student).glob("*.safetensors")) if Path(student).is_dir() else []
     count = 0
     for file in weights:
-        with safe_open(file, framework="pt") as tensors:
-            count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
+        try:
+            with safe_open(file, framework="pt") as tensors:
+                count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
+        except SafetensorError as error:
+            raise ConfigurationError(f"{file} is damaged: {error}") from error
     needed, free, copies = count * dtype.itemsize, free_memory(), ""
     if count >= compute.LARGE and needed <= MOST_PACKED:
         needed, copies = 2 * needed, " (half of it for a copy that generation reads faster)"
@@ -159,6 +190,12 @@ def _check_memory(student: str, dtype: torch.dtype) -> None:
 
 def _files(folder: Path) -> list[Path]:
     kinds = (".safetensors", ".bin", ".json", ".jinja", ".model")
+    for file in folder.iterdir():
+        if not file.is_dir():
+            with open_file(file) as stream:
+                size = os.fstat(stream.fileno()).st_size
+            if size > LARGEST and file.suffix in (".json", ".jinja"):
+                raise BrokenFileError(f"{file} is damaged: it has {size} bytes")
     return sorted(file for file in folder.iterdir() if file.suffix in kinds)
 
 
@@ -173,8 +210,9 @@ def _state(student: str) -> tuple[tuple[str | int, ...], ...]:
 def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
     with without_progress_bar():
         try:
+            _state(student)
             return loader(student, trust_remote_code=False, **options)
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # transformers raises what it likes for a damaged file
             raise ConfigurationError(
                 f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
                 f"or a name on its hub: {error}"
