@@ -248,4 +248,10 @@ def read_summary(directory: str | Path) -> Summary:
         )
     way_out = "the command that began the run, or run_episode, writes it again"
     with naming_damage(path, way_out):
-        return Summary.model_validate(read_json(path))
+        summary = Summary.model_validate(read_json(path))
+    for one in summary.iterations:
+        if not (
+            file := Path(directory) / f"iterations/{one.iteration:03d}/iteration.json"
+        ).is_file():
+            raise RunDirectoryError(f"{file} is missing, which {path} counts; restore it")
+    return summary
