@@ -37,10 +37,11 @@ _TIMEOUTS = 1_000_000  # after so many, submitit would raise an error in the mid
 _PATIENCE = 20.0  # seconds for a job at its time limit to be queued again, and to end
 _STANDSTILLS = 3  # time limits in a row without anything new, after which an episode fails
 _POLL = 10.0  # seconds between two calls of squeue
+_GONE = "no longer queued"
 # states of jobs that Slurm does not start again
 _ENDED = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
-    "PREEMPTED", "REVOKED", "TIMEOUT",
+    "PREEMPTED", "REVOKED", "TIMEOUT", _GONE,
 }  # fmt: skip
 _log = logging.getLogger(__name__)
 
@@ -126,11 +127,8 @@ class SlurmExecutor:
             )
 
         def queue() -> Any:  # makes the folder
-            made = submitit.AutoExecutor(
-                folder=folder.absolute() / "%j",
-                cluster=self.cluster,
-                **{f"{self.cluster}_max_num_timeout": _TIMEOUTS},
-            )
+            again = {f"{self.cluster}_max_num_timeout": _TIMEOUTS}
+            made = submitit.AutoExecutor(folder.absolute() / "%j", self.cluster, **again)
             made.update_parameters(
                 name="dataenvgym",
                 slurm_additional_parameters=self.parameters,
@@ -174,10 +172,9 @@ class _Queue:
                 _log.warning("squeue fails, lost jobs are noticed later: %s", answer.stderr.strip())
             return
         found = {w[0]: w[1] for w in map(str.split, answer.stdout.splitlines()) if len(w) == 2}
-        for job_id, before in {**found, **self._states}.items():
-            state = found.get(job_id) or (before if before in _ENDED else "no longer queued")
-            self._states[job_id] = state
-            has_ended = job_id not in found or state in _ENDED
+        for job_id in {*self._states, *found}:
+            self._states[job_id] = found.get(job_id, _GONE)
+            has_ended = self._states[job_id] in _ENDED
             self._n_ended[job_id] = self._n_ended[job_id] + 1 if has_ended else 0
 
 

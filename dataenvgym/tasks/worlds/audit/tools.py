@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import random
 import sys
@@ -218,7 +217,7 @@ _NOT_TOOLS = frozenset(
     {time_limit.__name__, "_strptime", "logging", "importlib._bootstrap_external"}
 )
 _SEED = random.Random.__init__.__code__
-_IMPORT = vars(importlib._bootstrap)["_find_and_load"].__code__
+_IMPORT = sys.modules["_frozen_importlib"]._find_and_load.__code__
 
 
 @contextmanager
