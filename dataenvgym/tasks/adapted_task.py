@@ -184,7 +184,8 @@ def evaluated_by(
                 f"evaluate of task {_name_of(task)!r} returned "
                 f"{type(each).__name__}, expected a list of CompletedTaskInstance"
             )
-    if marks is not None:
+    is_ours = getattr(type(task), "evaluate", None) is Task.evaluate  # which checks by itself
+    if marks is not None and not is_ours:
         keyed = ((each.instance.id, each.instance) for each in found)
         refuse_changed(keyed, marks, f"evaluate of task {_name_of(task)!r}")
     counts = Counter(each.instance.id for each in found)
