@@ -117,9 +117,6 @@ class OwnSlurm:
         options = {"env": self.environment, "capture_output": True, "text": True}
         return subprocess.run(command, check=False, timeout=60, **options).stdout
 
-    def logs(self) -> str:
-        return "\n".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
-
     def stop(self) -> None:
         for name in ("slurmctld", "slurmd"):
             self._end(name)
