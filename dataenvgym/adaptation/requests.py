@@ -50,12 +50,10 @@ _OPTIONS = {
 
 
 class EvalQuestion(Model):
-    """One question; its title and passage are not shown to the student."""
+    """One question; other fields, such as its title and passage, are not used."""
 
     model_config = ConfigDict(extra="ignore")
 
-    title: Text = ""
-    context: Text = ""
     question: _NonEmpty
     answer: _NonEmpty
 
@@ -79,12 +77,12 @@ class AdaptationRequest(Model):
     train_sequences: tuple[_NonEmpty, ...] = ()
     eval_questions: tuple[EvalQuestion, ...] = Field(default=(), max_length=100_000)
     lora_rank: int | None = Field(default=None, ge=1, le=1024, strict=True)
-    lora_alpha: int | None = Field(default=None, ge=1, strict=True)
+    lora_alpha: int | None = Field(default=None, ge=1, lt=2**31, strict=True)
     lora_dropout: Finite | None = Field(default=None, ge=0.0, lt=1.0)
     finetune_epochs: Finite | None = Field(default=None, gt=0.0)
     finetune_lr: Finite | None = Field(default=None, gt=0.0)
-    batch_size: int | None = Field(default=None, ge=1, strict=True)
-    gradient_accumulation_steps: int | None = Field(default=None, ge=1, strict=True)
+    batch_size: int | None = Field(default=None, ge=1, lt=2**31, strict=True)
+    gradient_accumulation_steps: int | None = Field(default=None, ge=1, lt=2**31, strict=True)
     end_mask_substring: Text | None = None
     skip_training: bool = False
     seed: int | None = Field(default=None, ge=0, lt=2**32, strict=True)

@@ -157,8 +157,7 @@ class RestEM:
         if not folder.is_dir():
             tell(f"RestEM: the student learns {len(kept)} of {len(results)} edits")
             self._learn(trials, records, directory)
-        way_out = f"remove {folder}, and the same command makes it again"
-        MarkedFolder(folder, way_out).check(large=True)
+        MarkedFolder(folder, f"remove {folder}; the same command makes it again").check(large=True)
         if isinstance(trials.student, Closes):
             trials.student.close()
         return of(folder), kept

@@ -116,7 +116,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
         if before.get(key) != identity.get(key):
             raise RunDirectoryError(
                 f"{directory} was begun with {key} = {before.get(key)!r}, "
-                f"not {identity.get(key)!r}; go back to that, or start over"
+                f"not {identity.get(key)!r} (see environment.json); go back to that, or start over"
             )
 
 

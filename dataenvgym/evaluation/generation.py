@@ -167,7 +167,8 @@ def generate(
         _GENERATIONS.keep(directory, settings)
     work = _Work(directory, prompt, rows, config, sampling)
     chunks = range(n_chunks) if only is None else [int(only)]
-    with noting_interrupt(directory), counting("replies", work.n_replies(chunks)) as count:
+    n_rows = sum(len(work.rows_of(chunk)) for chunk in chunks)
+    with noting_interrupt(directory), counting("replies", n_rows * config.seeds) as count:
         for chunk in chunks:
             work.finish(chunk, count)
     found = [one for chunk in chunks for seed in work.seeds for one in work.replies(chunk, seed)]
@@ -183,7 +184,7 @@ def generate(
     return Generation(
         directory=directory,
         files=files,
-        n_rows=sum(len(work.rows_of(chunk)) for chunk in chunks),
+        n_rows=n_rows,
         replies=len(replies),
         refusals=tuple(refusals),
         prompt_tokens=sum(one.get("prompt_tokens") or 0 for one in replies),
@@ -271,13 +272,9 @@ class _Work:
         n, chunks = len(self._rows), int(self._config.num_chunks)
         return range(n * chunk // chunks, n * (chunk + 1) // chunks)
 
-    def n_replies(self, chunks: Iterable[int]) -> int:
-        """The number of replies in these chunks, those that are there included."""
-        return sum(len(self.rows_of(chunk)) for chunk in chunks) * len(self.seeds)
-
     def finish(self, chunk: int, count: Count) -> None:
         """Ask for the replies that a chunk lacks."""
-        folder = self._folder(chunk)
+        folder = self._file(chunk, 0).parent
         folder.mkdir(exist_ok=True)
         with locked(folder):
             remove_temporaries(folder)
@@ -287,7 +284,7 @@ class _Work:
                 else:
                     count.skip(len(self.rows_of(chunk)))
                     with suppress(OSError):  # a kill may have left it
-                        self._part(chunk, seed).unlink()
+                        self._file(chunk, seed).with_suffix(".part").unlink()
 
     def replies(self, chunk: int, seed: int) -> list[dict[str, Any]]:
         """The replies and refusals of a finished chunk, one for each row.
@@ -295,10 +292,10 @@ class _Work:
         Raises:
             RunDirectoryError: if the file is damaged.
         """
-        path, rows = self._file(chunk, seed), self.rows_of(chunk)
-        with reading_marked(path, _AGAIN):
+        with reading_marked(path := self._file(chunk, seed), _AGAIN):
             found = list(read_jsonl(path))
-            if not all(map(_is_reply, found)) or [one["row"] for one in found] != [*rows]:
+            rows = [one["row"] if _is_reply(one) else None for one in found]
+            if rows != [*self.rows_of(chunk)]:
                 raise ValueError("its lines are not the replies to the rows, in their order")
             return found
 
@@ -319,19 +316,14 @@ class _Work:
     def _shown(self, reply: dict[str, Any]) -> dict[str, Any]:
         """A saved reply as fields of the output."""
         shown = {str(self._config.field): reply.get("text")} | {n: reply.get(n) for n in _FACTS}
-        return shown | {name: reply[name] for name in ("error",) if name in reply}
-
-    def _folder(self, chunk: int) -> Path:
-        return self._directory / f"chunk-{chunk:04d}"
+        return {**shown, "error": reply["error"]} if "error" in reply else shown
 
     def _file(self, chunk: int, seed: int) -> Path:
-        return self._folder(chunk) / f"replies-{seed:03d}.jsonl"
-
-    def _part(self, chunk: int, seed: int) -> Path:
-        return self._file(chunk, seed).with_suffix(".part")
+        return self._directory / f"chunk-{chunk:04d}" / f"replies-{seed:03d}.jsonl"
 
     def _draw(self, chunk: int, seed: int, count: Count) -> None:
-        part, rows = self._part(chunk, seed), self.rows_of(chunk)
+        file, rows = self._file(chunk, seed), self.rows_of(chunk)
+        part = file.with_suffix(".part")
         found = {one["row"]: one for one in _whole_lines(part) if one["row"] in rows}
         failed: dict[int, str] = {}
         count.skip(len(found))
@@ -359,7 +351,7 @@ class _Work:
                 f"row {min(failed) + 1}: {failed[min(failed)]}. The same command asks for them "
                 "again"
             )
-        with marking(file := self._file(chunk, seed)):
+        with marking(file):
             write_jsonl(file, (found[row] for row in rows))
         part.unlink()
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
 from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
-    DivergedError,
     TrainingError,
     UnsupportedStageError,
     check_at_least,
@@ -111,23 +110,13 @@ def train_alone(
 
 
 def write_adapter(config: TrainingConfig, model: Any, log: Sequence[Step]) -> Path:
-    """Write the log and the adapter of a training that has ended; return the adapter's folder.
-
-    Raises:
-        DivergedError: if the weights are not finite after the last step.
-    """
+    """Write the log and the adapter of a training that has ended; return the adapter's folder."""
     from dataenvgym.trainers import adapters
 
     output = Path(needed(config, "output_dir"))
     write_jsonl(output.parent / "trainer_log.jsonl", (step.as_json() for step in log))
-    adapter = adapters.Adapter.of(model, needed(config, "model_name_or_path"))
-    if not all(weight.isfinite().all() for weight in adapter.weights.values()):
-        raise DivergedError(
-            "after the last step, some weights are not finite numbers; a lower learning_rate (now "
-            f"{config.learning_rate}) often helps"
-        )
     with publishing(output) as folder:
-        adapter.write(folder)
+        adapters.Adapter.of(model, needed(config, "model_name_or_path")).write(folder)
     return output
 
 

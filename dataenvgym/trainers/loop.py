@@ -58,7 +58,7 @@ def optimize(
         run: computes the parts.
 
     Raises:
-        DivergedError: if a loss or gradient is not finite, naming the step.
+        DivergedError: if a loss, a gradient or a weight is not finite, naming the step.
     """
     computed = _Gradients(model, objective, config, parts, run)
     optimizer = Optimizer(computed.weights, objective, config)
@@ -125,14 +125,15 @@ class Optimizer:
             weight.grad = gradient
         limit = self._config.max_grad_norm or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
-        if not (math.isfinite(loss) and math.isfinite(norm)):
-            raise DivergedError(
-                f"step {number} of {len(self.updates)}: the loss is {loss} and the gradient's norm "
-                f"{norm}, expected finite numbers; a lower learning_rate (now "
-                f"{self._config.learning_rate}) often helps"
-            )
         rate = self._schedule.get_last_lr()[0]
         self._adamw.step()
+        size = float(torch.nn.utils.get_total_norm(self._weights))
+        if not all(map(math.isfinite, (loss, norm, size))):
+            raise DivergedError(
+                f"step {number} of {len(self.updates)}: the loss is {loss}, the gradient's norm "
+                f"{norm}, and that of the new weights {size}, expected finite numbers; a lower "
+                f"learning_rate (now {self._config.learning_rate}) often helps"
+            )
         self._schedule.step()
         self._n_done = number
         self._n_tokens += sum(self._objective.size(i) for batch in update.batches for i in batch)

@@ -2,10 +2,12 @@
 
 import pytest
 
-from dataenvgym.adaptation import Arms, Continual, RestEM
+from dataenvgym.adaptation import Arms, Continual, RestEM, run_adaptation
+from dataenvgym.adaptation.running import adaptation_config
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.storage import hash_files
 from dataenvgym.trainers import InProcessTrainer
+from tests.cli.test_continual import SMALL
 
 from ..damages import after_damages
 from .test_continual import TASK, Engine
@@ -13,10 +15,6 @@ from .test_continual import TASK, Engine
 ARMS = Arms(["self_edits", "rest_em"], split="test", contexts=2)
 SEQUENCES = Continual(["merged", "stacked"], contexts=2)
 OPTIONS = {"threads": 1, "num_train_epochs": 1, "learning_rate": 1e-2, "lora_rank": 2}
-
-
-class Killed(Exception):
-    """Neither an error of dataenvgym, nor one that is handled."""
 
 
 @pytest.fixture
@@ -48,8 +46,6 @@ def resume(tiny_student, monkeypatch):
         rest_em = RestEM(
             InProcessTrainer(**OPTIONS), rounds=1, edits=1, contexts=1, split="validation"
         )
-        if isinstance(arms, Continual):
-            return [*arms.run(TASK, Engine(), student_of, directory, rest_em=rest_em, seed=5)]
         return [*arms.run(TASK, Engine(), student_of, directory, rest_em=rest_em, seed=5)]
 
     return run
@@ -60,8 +56,8 @@ def resume(tiny_student, monkeypatch):
     [
         (ARMS, None, 1),
         (SEQUENCES, None, 1),
-        *(pytest.param(ARMS, n, 2, marks=pytest.mark.slow) for n in (2, 3, 5, 7)),
-        *(pytest.param(SEQUENCES, n, 2, marks=pytest.mark.slow) for n in (3, 5)),
+        *(pytest.param(ARMS, n, 1, marks=pytest.mark.slow) for n in (2, 3, 5, 7)),
+        *(pytest.param(SEQUENCES, n, 1, marks=pytest.mark.slow) for n in (3, 5)),
     ],
 )
 def test_a_damaged_file_is_healed_or_refused_by_its_name(resume, tmp_path, arms, killed, each):
@@ -81,6 +77,31 @@ def test_a_damaged_file_is_healed_or_refused_by_its_name(resume, tmp_path, arms,
         return list(found), {str(path): hash_files(path) for path in students}
 
     wrong, healed, refused = after_damages(directory, go_on, result, each=each)
+    assert not wrong, chr(10).join(wrong)
+    assert healed > 0
+    assert refused > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("continual", [False, True])
+def test_a_damaged_file_of_a_whole_run_is_healed_or_refused_by_its_name(
+    make_student, tmp_path, monkeypatch, continual
+):
+    monkeypatch.chdir(tmp_path)
+    make_student(tmp_path / "student", context=1024)
+    names = "arms.names=[merged]" if continual else "arms.names=[context_only]"
+    config = adaptation_config(
+        [*SMALL, "student=hf", "student.path=student", names], None, continual=continual
+    )
+    directory = tmp_path / "adaptations" / "a"
+
+    def resume():
+        run_adaptation(config, continual=continual)
+
+    resume()
+    wrong, healed, refused = after_damages(
+        directory, resume, lambda: (directory / "results.json").read_bytes(), each=2
+    )
     assert not wrong, chr(10).join(wrong)
     assert healed > 0
     assert refused > 0
