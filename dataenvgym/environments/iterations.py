@@ -45,6 +45,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
+from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import (
     open_file,
@@ -80,11 +81,11 @@ class IterationResult(Model):
     reward: float = 0.0
     n_records: int = 0
     n_records_total: int = 0
-    dropped: dict[str, int] = {}
-    unjudged: dict[str, int] = {}
-    seconds: dict[str, float] = {}
+    dropped: Frozen[dict[str, int]] = {}
+    unjudged: Frozen[dict[str, int]] = {}
+    seconds: Frozen[dict[str, float]] = {}
     adapter: int | None = None
-    files: dict[str, FileMark] = {}
+    files: Frozen[dict[str, FileMark]] = {}
 
     @property
     def val_score(self) -> float:

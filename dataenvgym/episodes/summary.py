@@ -16,6 +16,7 @@ from dataenvgym.episodes.warning_log import RunWarning
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.llm.budget import TeacherUsage
 from dataenvgym.records import Model, Refusal, Scores
+from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_json
 from dataenvgym.workspace import check_format, naming_damage
@@ -42,9 +43,9 @@ class IterationSummary(Model):
     n_errors: int
     n_records: int
     n_records_total: int
-    dropped: dict[str, int]
-    seconds: dict[str, float]
-    val_score_by_skill: dict[str, float | None]
+    dropped: Frozen[dict[str, int]]
+    seconds: Frozen[dict[str, float]]
+    val_score_by_skill: Frozen[dict[str, float | None]]
     named_scores: Scores = {}
     no_answer_rate: float | None = Field(default=None, exclude_if=lambda rate: rate is None)
     answered_score: float | None = Field(default=None, exclude_if=lambda score: score is None)
@@ -87,12 +88,12 @@ class Summary(Model):
     test_score_before: float | None = None
     test_score_after: float | None = None
     test_scores: tuple[float, ...] = Field(default=(), exclude_if=not_)
-    test_no_answer_rates: dict[int, float] = Field(default={}, exclude_if=not_)
-    test_answered_scores: dict[int, float] = Field(default={}, exclude_if=not_)
+    test_no_answer_rates: Frozen[dict[int, float]] = Field(default={}, exclude_if=not_)
+    test_answered_scores: Frozen[dict[int, float]] = Field(default={}, exclude_if=not_)
     ended: str | None = None
     teacher: TeacherUsage | None = None
     error: str | None = None
-    problems: dict[str, str] = {}
+    problems: Frozen[dict[str, str]] = {}
     warnings: tuple[RunWarning, ...] = ()
 
     @property

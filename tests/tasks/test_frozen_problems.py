@@ -10,7 +10,7 @@ from dataenvgym.config import compose
 from dataenvgym.config.building import build_task
 from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.episodes import run_episode
+from dataenvgym.episodes import EpisodeCallback, run_episode
 from dataenvgym.errors import AgentError, InvalidInstanceError
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
@@ -126,6 +126,23 @@ def test_an_agent_that_changes_its_report_changes_no_reward():
     observation["report"].__dict__["score"] = -1.0
     records = [{"instruction": "Say this.", "output": "this"}]
     assert environment.step(records)[1] == 0.0
+
+
+def test_nothing_that_callbacks_are_shown_can_be_changed_in_place():
+    class Watcher(EpisodeCallback):
+        def on_iteration(self, summary):
+            shown.append(summary)
+
+        def on_end(self, summary):
+            shown.append(summary)
+
+    shown = []
+    environment = SkillList(Own(), ScriptedPredictor(lambda _: "?"))
+    agent = Vandal(lambda instance: None)
+    run_episode(environment, agent, iterations=1, callbacks=[Watcher()], progress=False)
+    assert len(shown) == 3
+    for each in (*shown, *environment.results):
+        assert_frozen(each)
 
 
 def test_an_agent_can_neither_train_its_student_nor_reach_its_trainer():
