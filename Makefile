@@ -68,7 +68,7 @@ test-slow: setup $(VENV)/.bubblewrap
 
 # Episodes on a Slurm and on a Ray of two machines, which the tests start and end; only as root.
 test-cluster: setup $(VENV)/.slurm $(VENV)/.netns
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m cluster $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m cluster tests/executors $(PYTEST_ARGS)
 
 # Debian's services of Slurm and munge would start at the next boot; the tests start their own.
 $(VENV)/.slurm: | $(VENV)/.created
