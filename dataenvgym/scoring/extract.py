@@ -55,7 +55,6 @@ _WHICH_IS = re.compile(r"^[^\d\n.$\\]{1,80}?,? which (?:is|equals) ")
 _EMPHASIS = re.compile(r"(?<!\S)(\*\*|__)(?=\S)|(?<=\S)(\*\*|__)(?=[\s.,;:!?)]|$)")  # not 2**3
 _BARE = re.compile(r"(?:\w ?(?:[=<>]|\\[lg]e))?[^?=<>]*[\d\\][^?=<>]*")
 _PROSE = re.compile(r"(?<!\S)[^\W\d_]{2,}[ ']|[ ][^\W\d_]{2,}(?![\^_({\d])")
-_MAX_BARE = 200
 _MAX_SENTENCE = 1_000
 
 
@@ -106,12 +105,10 @@ def _boxed(text: str, start: int) -> str:
 
 def _bare_answer(text: str) -> str | None:
     """The response itself, if it is only an answer (see the module)."""
-    text = text.strip("*_` ").rstrip(".*_` ")
-    number = "" if len(text) > _MAX_BARE or "\n" in text else split_unit(clean(text))[0]
-    if not _BARE.fullmatch(number) or _PROSE.search(number):
-        return None
-    maths = _MATHS.fullmatch(text)
-    return next(filter(None, maths.groups())).strip() if maths else text
+    is_line = len(text) <= _MAX_SENTENCE and "\n" not in text
+    number = split_unit(clean(text))[0] if is_line else ""
+    is_answer = _BARE.fullmatch(number) and not _PROSE.search(number)
+    return text.strip("*_` ").rstrip(".") if is_answer else None
 
 
 def _stated(tail: str) -> str:

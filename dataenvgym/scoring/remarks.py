@@ -30,19 +30,18 @@ _REMARK = re.compile(rf"(?:[,;:]\s+|\s-+\s+){_WORDS}$")
 _BRACKETS = re.compile(rf"\s*\({_WORDS}\)$")
 _UNIT = re.compile(r"(?:in )?([^\W\d_]+)")
 _ALTERNATIVE = re.compile(r"\s*\((?:(?:or|=) ([^()]+)|([\d.]+\\?%))\)$")
-_SMALL_WORDS = "in|on|of|a|an|he|it|we|us|i|is|be|as|to|at|up"
 _PHRASE = re.compile(
-    rf"\b(?:{_SMALL_WORDS}|the|this|these|they|you|are|were|for|per|after|before|with|from|down|all"
-    r"|her|his|their|total|overall|together|combined|approximately|roughly|exactly|indeed)\b"
+    r"\b(?:in|on|of|an?|the|this|these|it|s?he|they|we|you|us|i|is|are|were|be|as|for|to|at|up|per"
+    r"|after|before|with|from|down|all|her|his|their|total|overall|together|combined|exactly|indeed"
+    r"|approximately|roughly)\b"
 )
 _DOUBT = re.compile(
-    r"\b(?:not?|nor|but|maybe|perhaps|wait|wrong|incorrect|plus|minus|less|more|times|unless|else"
-    rf"|if|otherwise|modulo|mod|negative|(?!(?:{_SMALL_WORDS})\b)[^\W\d_]{{1,2}})\b"
+    r"\b(?:not?|n?or|but|maybe|perhaps|wait|wrong|incorrect|plus|minus|less|more|times|unless|else"
+    r"|if|otherwise|mod|modulo|negative)\b"
 )
 _NUMBER = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand"
-    r"|million|dozen|half|(?:thir|four|fif|six|seven|eigh|nine)teen"
-    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
+    r"|million|dozen|half|\w+teen|\w+ty)\b"
 )
 
 

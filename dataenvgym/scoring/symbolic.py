@@ -6,8 +6,6 @@ because they use an alarm in the calling thread; callers limit the time from out
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import sympy
@@ -23,7 +21,6 @@ _TARGET = LatexExtractionConfig(
     ),
 )
 _DIGITS = 60
-_float = partial(sympy.Float, dps=_DIGITS)
 _CERTAIN_DIGITS = 4_000
 """Exact numbers that agree to so many digits are equal."""
 _NEGLIGIBLE = sympy.Float("1e-50", _DIGITS)
@@ -92,12 +89,12 @@ def _numerically_equal(one: Any, other: Any) -> bool | None:
     if left is None or right is None:
         return None
     distance, size = abs(left - right), max(abs(left), abs(right))
-    is_rounded = one.has(sympy.Float) or other.has(sympy.Float)
-    if is_rounded and distance <= _ROUNDING and distance <= _RELATIVE_ROUNDING * size:
-        return True
+    if one.has(sympy.Float) or other.has(sympy.Float):
+        is_rounding = distance <= _ROUNDING and distance <= _RELATIVE_ROUNDING * size
+        return bool(is_rounding or distance <= _NEGLIGIBLE * size)
     if size > _NEGLIGIBLE and distance > _CLOSE * size:
         return False
-    difference = _read(_named(one), sympy.Rational) - _read(_named(other), sympy.Rational)
+    difference = _read(_named(one)) - _read(_named(other))
     return bool(difference.free_symbols) or _is_zero(difference)
 
 
@@ -119,9 +116,10 @@ def _named(number: Any) -> Any:
     return number.xreplace({p: sympy.Symbol(f"{p.base}^{e}") for p, e in large.items()})
 
 
-def _read(expression: Any, decimal: Callable[[str], Any]) -> Any:
+def _read(expression: Any) -> Any:
     """The number with its decimals read from their text, and the imaginary unit for i."""
-    values = {number: decimal(str(number)) for number in expression.atoms(sympy.Float)}
+    decimals = expression.atoms(sympy.Float)
+    values = {number: sympy.Float(str(number), _DIGITS) for number in decimals}
     values |= {name: sympy.I for name in expression.free_symbols if name.name == "i"}
     number = expression.xreplace(values)
     return number.doit() if number.has(sympy.Mod, sympy.floor, sympy.ceiling) else number
@@ -132,7 +130,7 @@ def _number(expression: Any) -> Any | None:
     if not isinstance(expression, sympy.Expr):
         return None
     try:
-        value = _value(_read(expression, _float), _DIGITS)
+        value = _value(_read(expression), _DIGITS)
     except (TypeError, ValueError, ArithmeticError):
         return None
     return value if value.is_number and value.is_finite is True else None

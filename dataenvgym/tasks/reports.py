@@ -75,13 +75,12 @@ def warn_of_unread(report: PerformanceReport, answer_form: str) -> None:
     rate, read = report.no_answer_rate, report.answered_score
     if rate is None or rate <= MOST_UNREAD:
         return
-    form = f" The form here: {answer_form}" if answer_form else ""
     others = "" if read is None else f", and {read:.3f} among the others"
     warn_run(
         f"{rate:.0%} of the student's replies give no answer that can be read: its score is "
         f"{report.score:.3f}{others}. Training on such replies teaches mostly their form. Ask for "
         "the form in the prompt, in task.template or task.system_prompt, or show solved problems "
-        f"with task.examples.{form}"
+        f"with task.examples. {answer_form}".rstrip()
     )
 
 
