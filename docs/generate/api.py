@@ -42,8 +42,8 @@ PARTS = {
 """Public parts of the package, and what each is for, in a sentence."""
 
 INTERNAL = (
-    "cli", "exact_json", "external", "options", "own_modules", "pocket", "progress", "registration",
-    "run_warnings", "secrets", "shipped_configs", "storage", "threads", "workspace",
+    "checksums", "cli", "exact_json", "external", "options", "own_modules", "pocket", "progress",
+    "registration", "run_warnings", "secrets", "shipped_configs", "storage", "threads", "workspace",
 )  # fmt: skip
 """Parts without a page: their names may change with any version."""
 
