@@ -10,7 +10,6 @@ of `tool_formats.hermes`.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -182,13 +181,15 @@ def _with_calls(text: Any, calls: Any) -> Any:
     """The reply's text, followed by its tool calls, if there are any."""
     if not calls:
         return text
-    named = []
+    said = [text] if text else []
     for function in (call["function"] for call in calls):
         arguments = function.get("arguments") or {}
-        with contextlib.suppress(orjson.JSONDecodeError):  # text that is not JSON is kept
-            arguments = exact_json.loads(arguments) if isinstance(arguments, str) else arguments
-        named.append((function["name"], arguments))
-    return (text + "\n" if text else "") + calls_text(named)
+        try:
+            read = exact_json.loads(arguments) if isinstance(arguments, str) else arguments
+            said.append(calls_text([(function["name"], read)]))
+        except (orjson.JSONDecodeError, RecursionError):  # text that is not JSON is kept
+            said.append(calls_text([(function["name"], arguments)]))
+    return "\n".join(said)
 
 
 of_one = re.compile(

@@ -198,6 +198,13 @@ def test_what_a_model_said_is_a_reply_in_whatever_field_it_is(
     assert ask(connect()) == Reply(text=text, finish_reason=finish)
 
 
+@pytest.mark.parametrize("deep", [100, 990, 1000, 1023, 1024, 5000])
+def test_a_call_of_any_depth_is_a_reply(server, connect, deep):
+    call = {"function": {"name": "f", "arguments": '{"a":' * deep + "1" + "}" * deep}}
+    server.script(body(json.dumps({"choices": [{"message": {"tool_calls": [call]}}]})))
+    assert isinstance(ask(connect()), Reply)
+
+
 @pytest.mark.parametrize("arguments", [None, "", {}, "{}"])
 def test_a_call_without_arguments_is_a_call(server, connect, arguments):
     call = {"function": {"name": "f", "arguments": arguments}}
