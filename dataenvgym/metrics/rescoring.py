@@ -26,7 +26,7 @@ from dataenvgym.metrics.usage import COSTS, sum_costs
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.rollouts import student_speakers
-from dataenvgym.rollouts.instance_rollout import BY_OWN_WORDS
+from dataenvgym.rollouts.instance_rollout import BY_WORDS
 from dataenvgym.storage import publishing, write_json, write_text
 from dataenvgym.tasks.adapted_task import known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for
@@ -45,9 +45,8 @@ UNANSWERED = (
 
 def can_be_replayed(sample: Sample) -> bool:
     """True if all of the student's messages are saved: a failure, if any, came after them."""
-    if sample.error is None:
-        return not (sample.note or "").startswith(BY_OWN_WORDS)
-    return [message.role for message in sample.transcript[-1:]] == ["assistant"]
+    ended_early = sample.error is not None or (sample.note or "").startswith(BY_WORDS)
+    return not ended_early or [m.role for m in sample.transcript[-1:]] == ["assistant"]
 
 
 def replay(task: Task, instance: TaskInstance, sample: Sample) -> CompletedTaskInstance:

@@ -8,7 +8,7 @@ others. After an `OSError` they are not, because the speaker is then out of reac
 A model may refuse a conversation for good because of the student's words in it: they are too long
 for it, or its server does not accept them. That is the student's fault, and a wrong answer, else a
 student could take the problems that it cannot solve out of its score. It is so if the same
-conversation without these words is answered, and with them refused again (`asked`). This holds
+conversation without these words is answered, and with them refused again (`sparing`). This holds
 for the student's own next turn, too.
 
 A failed instance names the party at fault (see `dataenvgym.records.instances`). It is the
@@ -27,6 +27,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -67,37 +68,39 @@ def describe(who: str, error: Exception, name: str, *, among: int = 1) -> str:
     return f"{who}: {type(error).__name__}: {error}"
 
 
-class WordsRefused(Failure):
-    """A speaker refused a conversation because of the student's words in it."""
-
-
-def error_of(failure: Failure, who: str) -> SpeakerError:
-    """The failure of a speaker as an exception, which names the party at fault."""
-    fault = INFRASTRUCTURE if failure.outage or who == STUDENT else who
-    return SpeakerError(
-        failure.reason, fault=THE_STUDENT if isinstance(failure, WordsRefused) else fault
-    )
-
-
-def asked(ask: Ask, said: Sequence[str]) -> Generator[Ask, Any, Reply | Failure]:
-    """The reply of a speaker; if it may fail, perhaps its failure.
+def sparing(asks: Generator[Ask, Any, None], said: Sequence[str]) -> Generator[Ask, Any, None]:
+    """Pass on asks; ask a speaker that fails without the student's words, and once more with them.
 
     Args:
-        said: the student's messages, and the results of its calls.
+        said: the student's messages so far, and the results of its calls.
 
     Raises:
-        SpeakerError: if it fails, and may not.
+        SpeakerError: if a speaker fails and may not, or if `asks` raises it. The fault is the
+            student's if its words are why a speaker failed.
     """
-    reply: Reply | Failure = yield replace(ask, may_fail=True)
-    if isinstance(reply, Failure) and not reply.outage and said:
-        spared = replace(ask, conversation=_without(ask.conversation, said), may_fail=True)
-        if spared.conversation != ask.conversation and isinstance((yield spared), Reply):
-            reply = yield replace(ask, may_fail=True)  # it may have failed by chance
-            if isinstance(reply, Failure) and not reply.outage:
-                reply = WordsRefused(reason=f"because of the student's words: {reply.reason}")
-    if isinstance(reply, Failure) and not ask.may_fail:
-        raise error_of(reply, ask.who)
-    return reply
+    reply: Reply | Failure | None = None
+    refused: SpeakerError | None = None
+    with closing(asks):
+        while True:
+            try:
+                given = asks.send(reply)
+            except StopIteration:
+                return
+            except SpeakerError as error:
+                raise refused or error from None
+            ask = replace(given, may_fail=True)
+            reply = yield ask
+            fault = INFRASTRUCTURE if ask.who == STUDENT else ask.who
+            if isinstance(reply, Failure) and not reply.outage and said:
+                spared = replace(ask, conversation=_without(ask.conversation, said))
+                if spared.conversation != ask.conversation and isinstance((yield spared), Reply):
+                    reply = yield ask  # it may have failed by chance
+                    fault = THE_STUDENT
+            if isinstance(reply, Failure):
+                failed = SpeakerError(reply.reason, fault=INFRASTRUCTURE if reply.outage else fault)
+                refused = failed if failed.fault == THE_STUDENT else refused
+                if not given.may_fail:
+                    raise failed
 
 
 def _without(conversation: Conversation, said: Sequence[str]) -> Conversation:

@@ -21,15 +21,15 @@ from dataenvgym.records import (
     TaskInstance,
     checked_scores,
 )
-from dataenvgym.records.instances import ENVIRONMENT
+from dataenvgym.records.instances import ENVIRONMENT, INFRASTRUCTURE
 from dataenvgym.records.instances import STUDENT as THE_STUDENT
 from dataenvgym.records.usage import Usage
-from dataenvgym.rollouts.faults import STUDENT, asked, describe, error_of
+from dataenvgym.rollouts.faults import STUDENT, describe, sparing
 from dataenvgym.seeding import derive_seed
 
 T = TypeVar("T")
-BY_OWN_WORDS = "the student could not answer: "
-"""The beginning of the note if its model refuses a conversation because of its own words."""
+BY_WORDS = "because of the student's words: "
+"""The beginning of the note if a model refused a conversation because of them."""
 
 
 class Asking(Generic[T]):
@@ -64,7 +64,8 @@ class Asking(Generic[T]):
         if isinstance(reply, Reply) or self.ask.may_fail:
             self._advance(reply)
         else:
-            self.fail(reply.reason, error_of(reply, self.ask.who).fault)
+            of_asked = INFRASTRUCTURE if self.ask.who == STUDENT else self.ask.who
+            self.fail(reply.reason, INFRASTRUCTURE if reply.outage else of_asked)
 
     def fail(self, reason: str, fault: str) -> None:
         """End it with an error and the party at fault (see `dataenvgym.records.instances`)."""
@@ -91,7 +92,8 @@ class Rollout(Asking[None]):
         make_environment: Callable[[], EnvironmentInterface],
         sampling: SamplingParameters,
     ):
-        super().__init__(instance.id, self._converse())
+        self._said: list[str] = []  # by the student, and the results of its calls
+        super().__init__(instance.id, sparing(self._converse(), self._said))
         self.instance = instance
         self._make_environment = make_environment
         self._sampling = sampling
@@ -114,8 +116,8 @@ class Rollout(Asking[None]):
         super().answer(reply)
 
     def fail(self, reason: str, fault: str) -> None:
-        if fault == THE_STUDENT:  # its own words kept it from answering, which is not an error
-            self._note = BY_OWN_WORDS + reason
+        if fault == THE_STUDENT:  # a wrong answer, not an error
+            self._note = BY_WORDS + reason
             self._scores = {**getattr(self._environment, "worst_scores", {}), **self._scores}
         else:
             self._error, self._fault = reason, fault
@@ -171,23 +173,21 @@ class Rollout(Asking[None]):
         else:
             shown, _ = environment.reset(seed=seed, options=options)
         leaves_asks = _leaves_asks(type(environment), "step")
-        said: list[str] = []
-        n_begun = len(shown)
         while True:
             self._conversation = shown
-            results = [m.content for m in shown[n_begun:] if m.role == "tool"]
-            asks = asked(Ask(STUDENT, shown, self._sampling), (*said, *results) if said else ())
-            reply: Any = yield from asks  # not a failure
-            text = reply.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            said.append(text)
-            message = Message(role="assistant", content=text)
-            self._conversation = (*shown, message)  # if the rest fails, it may be judged again
+            text = (yield Ask(STUDENT, shown, self._sampling)).text
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            self._said.append(text)
+            said = Message(role="assistant", content=text)
+            self._conversation = (*shown, said)  # if the rest fails, it may be judged again
+            n_before = len(shown)
             if leaves_asks:
                 result = yield from environment.step_asking(text)
             else:
                 result = environment.step(text)
             shown, reward, terminated, truncated, info = result
             scores = checked_scores(info.get("scores", {}), "info['scores']")
+            self._said += (m.content for m in shown[n_before:] if m.role == "tool")
             self._reward += float(reward)
             self._scores = scores
             if terminated or truncated:

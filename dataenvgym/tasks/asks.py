@@ -10,16 +10,16 @@ environments at once; `answered` does so for a single environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from types import GeneratorType
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, SpeakerError, did_you_mean
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.rollouts.faults import STUDENT, WordsRefused, asked, error_of
+from dataenvgym.rollouts.faults import STUDENT
 from dataenvgym.rollouts.instance_rollout import Asking, T
 from dataenvgym.rollouts.speakers import Speaker
 from dataenvgym.tool_formats import said_in
@@ -29,13 +29,8 @@ SEEDS = 2**31
 
 
 def asks_of(
-    turn: GeneratorType[Any, Any, T],
-    where: str,
-    *,
-    seeds: Callable[[int], int],
-    most: int,
-    said: Sequence[str] = (),
-) -> Generator[Ask, Any, T]:
+    turn: GeneratorType[Any, Any, T], where: str, *, seeds: Callable[[int], int], most: int
+) -> Generator[Ask, Reply, T]:
     """Pass on the asks of `begin` or `respond`, with seeds; of the replies, what they say.
 
     Returns its result.
@@ -45,26 +40,20 @@ def asks_of(
         where: such as "MyEnvironment.respond()", for messages.
         seeds: the seed of each ask, by its number in this turn.
         most: largest number of asks.
-        said: the student's messages so far, and the results of its calls.
 
     Raises:
-        SpeakerError: if a speaker fails, or if the generator raises it. The fault is the student's
-            if its words are why a speaker did (see `dataenvgym.rollouts.faults`).
         EvaluationError: if it asks more often, or yields something that is not an `Ask` of another
             speaker than the student.
     """
     with closing(turn):
         reply: Reply | Failure | None = None
         number = 0
-        refused: WordsRefused | None = None
         while True:
             try:
                 ask = turn.send(reply)
             except StopIteration as end:
                 returned: T = end.value
                 return returned
-            except SpeakerError as error:
-                raise error if refused is None else error_of(refused, "") from error
             if not _is_ask(ask):
                 raise EvaluationError(
                     f"{where} yielded {ask!r}, expected an Ask with the name of another speaker, a "
@@ -80,11 +69,9 @@ def asks_of(
             if ask.sampling.temperature > 0.0:
                 seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
                 ask = replace(ask, sampling=seeded)
-            reply = yield from asked(ask, said)
+            reply = yield ask
             if isinstance(reply, Reply):
                 reply = reply.model_copy(update={"text": said_in(reply.text)})
-            elif isinstance(reply, WordsRefused):
-                refused = reply
             number += 1
 
 

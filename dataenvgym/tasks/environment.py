@@ -28,12 +28,10 @@ from dataenvgym.errors import (
     EvaluationError,
     InvalidActionError,
     InvalidInstanceError,
-    SpeakerError,
     did_you_mean,
 )
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
-from dataenvgym.records.instances import STUDENT
 from dataenvgym.rollouts import speakers_of
 from dataenvgym.seeding import derive_seed
 from dataenvgym.spaces import ConversationSpace, TextSpace
@@ -122,8 +120,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     Attributes:
         prompt_template: made of the two; set another one to have turns before the problem.
         max_asks: largest number of asks of other models in one turn.
-        worst_scores: the scores of a problem that another model cannot read because of the
-            student's words; its reward is 0.
+        worst_scores: the scores of a problem that ends because a model refuses the student's words
+            (see `dataenvgym.rollouts.faults`).
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
@@ -158,7 +156,6 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self._conversation: Conversation = ()
         self._without_thoughts: Conversation = ()
         self._turns = 0
-        self._said: tuple[str, ...] = ()  # by the student, and the results of its calls
         self._episode_seed: int | None = None
 
     # --- what a domain overrides ---
@@ -208,8 +205,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             InvalidActionError: if it is not text; the environment is unchanged.
             gymnasium.error.ResetNeeded: before `reset`, and after the end.
             ConfigurationError: if a model is asked that is not among `others`.
-            SpeakerError: if one of them does not answer; the environment is unchanged. If the
-                student's words are why, the problem ends instead, and is wrong.
+            SpeakerError: if one of them does not answer; the environment is unchanged.
             EvaluationError: if `respond` does not return an `Outcome`, if its scores are not finite
                 numbers, or if it asks too often.
         """
@@ -230,7 +226,6 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         instance = chosen_instance(self.instances, options or {}, self.np_random)
         self._episode_seed = seed
         self._turns = 0
-        self._said = ()
         begun: Any = self.begin(instance)
         if isinstance(begun, GeneratorType):
             begun = yield from self._asks_of(begun, "begin")
@@ -250,15 +245,9 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
             *self._without_thoughts,
             reply.model_copy(update={"content": said_in(reply.content)}),
         )
-        said = (*self._said, action)
         response: Any = self.respond(instance, heard)
         if isinstance(response, GeneratorType):
-            try:
-                response = yield from self._asks_of(response, "respond", said)
-            except SpeakerError as error:
-                if error.fault != STUDENT:
-                    raise
-                response = Outcome(info={"note": str(error)}, scores=self.worst_scores)
+            response = yield from self._asks_of(response, "respond")
         outcome = _checked_outcome(self, response)
         if not math.isfinite(outcome.reward):
             raise ValueError(
@@ -267,7 +256,6 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
         self._conversation = (*self._conversation, reply, *outcome.messages)
         self._without_thoughts = (*heard, *outcome.messages)
-        self._said = (*said, *(m.content for m in outcome.messages if m.role == "tool"))
         self._turns += 1
         truncated = not outcome.done and self._turns >= self.max_turns
         info = self._info(was_correct=outcome.done and outcome.was_correct) | dict(outcome.info)
@@ -285,11 +273,11 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         return "\n".join(f"[{message.role}] {message.content}" for message in self._conversation)
 
     def _asks_of(
-        self, turn: GeneratorType[Any, Any, Any], method: str, said: Sequence[str] = ()
+        self, turn: GeneratorType[Any, Any, Any], method: str
     ) -> Generator[Ask, Reply, Any]:
         where = f"{type(self).__name__}.{method}()"
         seeds = partial(self._seed_of_ask, method)
-        return asks_of(turn, where, seeds=seeds, most=self.max_asks, said=said)
+        return asks_of(turn, where, seeds=seeds, most=self.max_asks)
 
     def _seed_of_ask(self, method: str, number: int) -> int:
         if self._episode_seed is None:  # drawn only if it is needed, so that nothing else changes

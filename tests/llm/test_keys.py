@@ -90,12 +90,12 @@ SMALL = ["task.n_validation=2", "task.n_test=2", "task.n_train=2"]
 LLM = ["agent/engine=llm", "teacher=openai", "teacher.model=x", *SMALL]
 COMMANDS = [
     ["eval", "model=openai/x", "predictor.api_key_variable=KEY", *SMALL],
-    ["run", *LLM, "teacher.api_key_variable='KEY'"],
-    ["config", *LLM, "teacher.api_key_variable=KEY"],
     ["config", *LLM[:1], "teacher=mine", "--config-dir", "mine"],
     ["serve-adaptation", "--token-variable", "KEY"],
 ]
 MORE = [
+    ["run", *LLM, "teacher.api_key_variable='KEY'"],
+    ["config", *LLM, "teacher.api_key_variable=KEY"],
     ["run", *LLM[:1], "+teacher={_target_: dataenvgym.llm.Teacher, api_key_variable: KEY}"],
     ["run", *LLM, "teacher.api_kay_variable=KEY"],
     ["run", *LLM[:1], "teacher=mine", "--config-dir", "mine", *SMALL],

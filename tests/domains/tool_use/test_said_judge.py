@@ -65,7 +65,7 @@ def test_a_scripted_user_is_where_it_was_after_a_judge_that_failed():
         "kind": "script",
         "states": {"a": [{"say": "More?", "then": "b"}], "b": [{"say": "Bye.", "stop": True}]},
     }
-    fails = judge(Failure(reason="gone", outage=True), Reply(text=found(True, True)))
+    fails = judge(Failure(reason="gone"), Reply(text=found(True, True)))
     environment = begun(problem(user=script), {"judge": fails})
     environment.step(say(SET))
     assert environment.step("Large.")[0][-1].content == "More?"

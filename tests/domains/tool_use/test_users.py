@@ -159,7 +159,7 @@ def test_how_a_user_is_sampled_can_be_set():
 
 
 def test_a_step_whose_user_fails_can_be_tried_again():
-    texts = [say(SWITCH), Failure(reason="busy", outage=True), say(SWITCH), "", "It is on."]
+    texts = [say(SWITCH), Failure(reason="busy"), say(SWITCH), "", "It is on."]
     user = Replies(*texts)
     environment = begun(instance(user=ANN, user_gold=[SWITCH]), {"user": user})
     environment.step(say(SET, words="Done."))
