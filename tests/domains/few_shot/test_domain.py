@@ -47,14 +47,19 @@ def test_replies_with_the_same_grid_give_the_same_answer(task):
     assert DOMAIN.answer_class(task.instances[0], "none") is None
 
 
-def test_a_record_with_other_demonstrations_does_not_give_a_problem_away(tmp_path):
+def test_only_the_input_to_solve_gives_a_long_problem_away(tmp_path):
     task = FewShotTask({"validation": folder_of(tmp_path / "one", 1)})
     overlap = EvaluatedProblems(task).overlap()
     evaluated = task.instances[0]
     assert record_of(evaluated, "1") in overlap
-    fewer = "\n\n".join(evaluated.instruction.split("\n\n")[1:])  # the first one is left out
-    assert evaluated.instruction.endswith(fewer)
-    assert record_of(evaluated.model_copy(update={"instruction": fewer}), "1") not in overlap
+    first, *others = evaluated.instruction.split("\n\n")
+    asked, _ = first.split("Output:")
+    for parts, is_leak in (
+        ([*others], True),  # without the first demonstration, and with the input to solve
+        ([*others[:-1], f"{asked}Output:"], False),  # made of the demonstrations alone
+    ):
+        changed = evaluated.model_copy(update={"instruction": "\n\n".join(parts)})
+        assert (record_of(changed, "1") in overlap) == is_leak
 
 
 # --- voting ---
