@@ -74,9 +74,14 @@ def test_jobs_that_end_early_are_noticed_and_come_to_the_same_as_in_this_process
         slurm.ask("scancel", job_of(folder, "cancelled"))
 
     def deafen():  # before submitit listens, as if the time limit were near
-        wait_for(lambda: (folder / "runs" / ".jobs" / "5").exists())
-        wait_for(lambda: "RUNNING" in slurm.ask("squeue", "--noheader", "--jobs=5", "--format=%T"))
-        slurm.ask("scancel", "--signal=USR2", "5")
+        def jobs():
+            return [int(p.name) for p in (folder / "runs" / ".jobs").glob("*") if p.name.isdigit()]
+
+        wait_for(lambda: len(jobs()) == len(episodes))
+        last = str(max(jobs()))
+        state = ("squeue", "--noheader", f"--jobs={last}", "--format=%T")
+        wait_for(lambda: "RUNNING" in slurm.ask(*state))
+        slurm.ask("scancel", "--signal=USR2", last)
 
     threads = [beside(disturb), beside(deafen)]
     outcomes = SlurmExecutor(timeout_min=1).run([*episodes.values()])
