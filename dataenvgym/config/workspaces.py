@@ -108,6 +108,7 @@ class Workspaces(ABC):
         if is_empty(directory):
             return
         check_format(directory)
+        refuse_links(directory)
         before = self.read(directory)
         if not self.is_begun(directory, before):
             return

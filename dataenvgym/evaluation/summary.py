@@ -22,7 +22,7 @@ from dataenvgym.metrics.usage import StudentUsage, read_costs, usage_of
 from dataenvgym.records import Model
 from dataenvgym.records.usage import Costs
 from dataenvgym.storage import read_json
-from dataenvgym.workspace import naming_damage
+from dataenvgym.workspace import naming_damage, refuse_links
 
 _AGAIN = "remove it, and `dataenvgym eval` writes it again"
 
@@ -78,6 +78,7 @@ def summarize(directory: Path) -> EvaluationSummary | None:
     path = directory / "results.json"
     if not path.exists():
         return None
+    refuse_links(directory)
     settings = EVALUATIONS.read(directory)
     with naming_damage(path, _AGAIN):
         results = EvaluationResults.model_validate(read_json(path))

@@ -28,7 +28,7 @@ from transformers.utils import logging as transformers_logging
 
 from dataenvgym.errors import BrokenFileError, ConfigurationError
 from dataenvgym.external.memory import free_memory
-from dataenvgym.storage import LARGEST, open_file
+from dataenvgym.storage import LARGEST, open_file, read_json
 from dataenvgym.threads import raise_if_cancelled
 from dataenvgym.trainers import compute
 from dataenvgym.trainers.chat_format import (
@@ -167,16 +167,25 @@ def _fingerprint(student: str, state: tuple[tuple[str | int, ...], ...]) -> str:
 def _check_memory(student: str, dtype: torch.dtype) -> None:
     """Refuse weights that are larger than the free memory; else the system would end the process.
 
+    Also refuse more layers than there are weights: to build them could take hours.
+
     The weights of a hub name are not counted.
     """
     weights = list(Path(student).glob("*.safetensors")) if Path(student).is_dir() else []
-    count = 0
+    count = tensors_there = 0
     for file in weights:
         try:
             with safe_open(file, framework="pt") as tensors:
+                tensors_there += len(tensors.keys())
                 count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
         except SafetensorError as error:
             raise ConfigurationError(f"{file} is damaged: {error}") from error
+    config = read_json(Path(student) / "config.json") if weights else {}
+    layers = config.get("num_hidden_layers") if isinstance(config, dict) else None
+    if isinstance(layers, int) and layers > tensors_there:
+        raise ConfigurationError(
+            f"{student} has {tensors_there} weights, expected some for each of {layers} layers"
+        )
     needed, free, copies = count * dtype.itemsize, free_memory(), ""
     if count >= compute.LARGE and needed <= MOST_PACKED:
         needed, copies = 2 * needed, " (half of it for a copy that generation reads faster)"

@@ -28,7 +28,7 @@ TEXTS = {
 RUN = ("show runs/bad", "show runs/bad --calls", "show runs/bad --iteration 1", "report runs/bad",
        "compare runs/good runs/bad", "export runs/bad --output exported", "attribute runs/bad",
        "export runs/bad --adapter --output exported", "eval --run runs/bad name=new", "show nosuch",
-       "doctor", "run name=bad student=simulated --dry")  # fmt: skip
+       "run name=bad student=simulated --dry")  # fmt: skip
 EVALUATION = ("rescore evaluations/bad", "summary", "compare evaluations/good evaluations/bad",
               "eval name=bad student=simulated --dry", "rescore nosuch")  # fmt: skip
 
@@ -73,7 +73,7 @@ def interrupted_if_it_hangs(what):
         raise TimeoutError(what)
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(20)
+    signal.alarm(60)
     try:
         yield
     finally:
@@ -115,3 +115,26 @@ def check(folder, file, kind, command, dataenvgym, root):
 def test_no_file_of_a_folder_stops_a_command(dataenvgym, folders, folder, n):
     for mutant in random.Random(n).sample([*mutants(folders)], n):
         check(*mutant, dataenvgym, folder)
+
+
+def test_links_of_a_received_folder_lead_nowhere_else(dataenvgym, folders, folder, as_received):
+    elsewhere = folder / "elsewhere"
+    (folder / "runs").rename(elsewhere)
+    (folder / "runs").symlink_to(elsewhere)  # the user's own disk
+    run, written = elsewhere / "good", folder / "mine.txt"
+    written.write_text("mine")
+    (run / "attribution").symlink_to(folder)
+    (run / "report.md").unlink()
+    (run / "report.md").symlink_to(written)
+    (run / "again.json").symlink_to("summary.json")
+    assert dataenvgym("report", "good").code == 0  # links of one's own
+    assert written.read_text() == "mine"
+    as_received()
+    for command in (("show", "good"), ("attribute", "good"), ("eval", "--run", "good")):
+        dataenvgym.refuses("is a link", *command)
+    (run / "attribution").unlink()
+    (run / "report.md").unlink()
+    assert dataenvgym("show", "good").code == 0
+    (folder / "evaluations" / "good" / "samples.json").symlink_to(written)
+    for command in (("rescore", "good"), ("summary",)):
+        dataenvgym.refuses("is a link", *command)

@@ -98,6 +98,11 @@ DAMAGES = {
     "null": lambda d: (d / "tokenizer_config.json").write_text("null"),
     "a huge file": lambda d: os.truncate(d / "tokenizer.json", 50 * 2**30),
     "huge weights": lambda d: os.truncate(d / "model.safetensors", 50 * 2**30),
+    "more layers than weights": lambda d: (d / "config.json").write_text(
+        (d / "config.json")
+        .read_text()
+        .replace('"num_hidden_layers": ', '"num_hidden_layers": 99999')
+    ),
     "junk": lambda d: (d / "model.safetensors").write_bytes(b"\xff" * 100),
 }
 
