@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-import uuid
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from dataenvgym.errors import ExternalError
 from dataenvgym.interfaces import Reply
@@ -15,17 +13,8 @@ from dataenvgym.llm.cache import from_entry, to_entry
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.store import RedisSettings
 
-T = TypeVar("T")
-
 _PREFIX = "dataenvgym:reply:"
-_CLAIM = "dataenvgym:claim:"
-_CLAIM_S = 10.0  # after which the claims of a dead run expire
-_RENEW_S = 3.0
 _AT_ONCE = 512  # keys in one request
-
-# An expired claim may belong to another run by now.
-_RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end"
-_RENEW = "if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], ARGV[2]) end"
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +36,6 @@ class RedisCache:
         self._server: Any = None
         self._was_there = False
         self._is_given_up = False
-        self._owner = uuid.uuid4().hex
-        self._claims: set[str] = set()
-        self._renewed_at = time.monotonic()
 
     def get(self, keys: Sequence[str]) -> list[Reply | None]:
         from redis.exceptions import RedisError
@@ -72,67 +58,24 @@ class RedisCache:
         self._was_there = True
         return [(e and from_entry(k, e)) or None for k, e in zip(keys, entries, strict=True)]
 
-    def put(self, key: str, reply: Reply) -> None:
-        from redis.exceptions import ResponseError
-
-        def keep(server: Any) -> None:
-            try:
-                server.set(_PREFIX + key, to_entry(key, reply))
-            except ResponseError as error:
-                log.warning("the cache at %s refused a reply: %s", self._settings.place, error)
-
-        self._unless_lost(keep)
-
-    def claim(self, key: str) -> Reply | bool:
-        def claim(server: Any) -> Reply | bool:
-            with server.pipeline() as both:
-                both.set(_CLAIM + key, self._owner, nx=True, px=int(1000 * _CLAIM_S))
-                both.get(_PREFIX + key)
-                is_ours, entry = both.execute()
-            if is_ours:
-                self._claims.add(key)
-            reply = from_entry(key, entry) if entry else None
-            if reply is not None:
-                self.release(key)
-                return reply
-            return bool(is_ours)
-
-        claimed = self._unless_lost(claim)
-        return True if claimed is None else claimed
-
-    def release(self, key: str) -> None:
-        if key in self._claims:
-            self._claims.discard(key)
-            self._unless_lost(lambda server: server.eval(_RELEASE, 1, _CLAIM + key, self._owner))
-
-    def renew(self) -> None:
-        with self._lock:
-            if time.monotonic() - self._renewed_at < _RENEW_S:
-                return
-            self._renewed_at = time.monotonic()
-
-        def renew(server: Any) -> None:
-            with server.pipeline(transaction=False) as all_of_them:
-                for key in list(self._claims):
-                    lasts = int(1000 * _CLAIM_S)
-                    all_of_them.eval(_RENEW, 1, _CLAIM + key, self._owner, lasts)
-                all_of_them.execute()
-
-        self._unless_lost(renew)
-
-    def _unless_lost(self, use: Callable[[Any], T]) -> T | None:
-        """Use the server; None if it is lost or refuses."""
+    def put(self, key: str, reply: Reply) -> Reply:
         from redis.exceptions import RedisError, ResponseError
 
         if self._is_given_up:
-            return None
+            return reply
+        name, entry = _PREFIX + key, to_entry(key, reply)
         try:
-            return use(self._connected())
-        except ResponseError:
-            return None
+            server = self._connected()
+            if not server.set(name, entry, nx=True):
+                first = server.get(name)
+                if first and (stored := from_entry(key, first)) is not None:
+                    return stored
+                server.set(name, entry)  # the first one is broken
+        except ResponseError as error:
+            log.warning("the cache at %s refused a reply: %s", self._settings.place, error)
         except (RedisError, OSError) as error:
             self._give_up(error)
-            return None
+        return reply
 
     def _give_up(self, error: Exception) -> None:
         with self._lock:

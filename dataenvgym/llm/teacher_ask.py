@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 RequestOutcome = Reply | Failure
 _SEEDS = 2**31  # some servers accept no larger ones
 _AHEAD_S = 1.0
-_LOOK_S = 0.2
-_RENEW_S = 2.0
-_PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -67,12 +64,8 @@ class TeacherAsk:
         self._purpose = purpose
         self._cache = teacher.cache
         self._keys: list[str] = []  # in the cache, by position; only with a cache
-        self._claimed: set[int] = set()  # the positions of keys that are ours
         self._outcomes: dict[int, RequestOutcome] = {}
         self._open: dict[int, _Sent] = {}
-        self._elsewhere: list[TeacherRequest] = []  # another run is asking these
-        self._met_at: dict[int, float] = {}  # when a request was first wanted, by position
-        self._looked_at = 0.0
         self._ended: SimpleQueue[_Sent] = SimpleQueue()
         self._count: Count
 
@@ -105,14 +98,15 @@ class TeacherAsk:
         replies = self._cache.get([self._keys[request.position] for request in requests])
         for request, reply in zip(requests, replies, strict=True):
             if reply is not None:
-                self._settle_cached(request, reply)
+                self._log.account.add(cached=1)
+                self._settle(request, reply, seconds=0.0, cached=True)
 
     def _ask(self, waiting: deque[TeacherRequest]) -> tuple[int, str | None]:
         """Send the waiting requests; return how many the budget does not reach, and the reason."""
         spent: str | None = None
         n_unasked = 0
         try:
-            while self._open or self._elsewhere or waiting:
+            while self._open or waiting:
                 batch: list[TeacherRequest] = []
                 while waiting:
                     is_busy = bool(self._open or batch)
@@ -122,66 +116,24 @@ class TeacherAsk:
                     ):
                         break
                     request = waiting.popleft()
-                    is_ours = self._claim(request)
-                    if is_ours and (spent := spent or self._log.account.reserve()) is None:
+                    if (spent := spent or self._log.account.reserve()) is None:
                         batch.append(request)
                         continue
                     self._teacher.slots.release()
-                    if is_ours:
-                        self._give_back(request.position)
-                        n_unasked += 1
+                    n_unasked += 1
                 if batch:
                     self._send(batch)
                     self._log.save(soon=True)
-                if self._open or self._elsewhere:
+                if self._open:
                     self._wait()
                 while not self._ended.empty():
                     self._take(self._ended.get())
-                waiting.extend(self._look_elsewhere())
-                if self._cache is not None:
-                    self._cache.renew()
                 self._log.save(soon=True)
         finally:
             for sent in self._open.values():  # still open after an error
                 sent.future.cancel()
                 self._teacher.slots.release()
-            for position in [*self._claimed]:
-                self._give_back(position)
         return n_unasked, spent
-
-    def _claim(self, request: TeacherRequest) -> bool:
-        """Whether the request is ours to make; if not, it is answered, or another run makes it.
-
-        Another run that has made no request for long may hang: then the request is ours, too.
-        """
-        if self._cache is None:
-            return True
-        claimed = self._cache.claim(self._keys[request.position])
-        if isinstance(claimed, Reply):
-            self._settle_cached(request, claimed)
-            return False
-        if claimed:
-            self._claimed.add(request.position)
-        first_met = self._met_at.setdefault(request.position, time.monotonic())
-        if not claimed and time.monotonic() - first_met < _PATIENCE_S:
-            self._elsewhere.append(request)
-            return False
-        return True
-
-    def _give_back(self, position: int) -> None:
-        """Release a claim, if it is ours: others may ask, or read the stored reply."""
-        if self._cache is not None and position in self._claimed:
-            self._claimed.remove(position)
-            self._cache.release(self._keys[position])
-
-    def _look_elsewhere(self) -> list[TeacherRequest]:
-        """Collect replies that other runs got; claim the other requests again."""
-        if not self._elsewhere or time.monotonic() - self._looked_at < _LOOK_S:
-            return []
-        self._looked_at = time.monotonic()
-        asked, self._elsewhere = self._elsewhere, []
-        self._look_up(asked)
-        return [request for request in asked if request.position not in self._outcomes]
 
     def _send(self, batch: list[TeacherRequest]) -> None:
         began = time.perf_counter()
@@ -201,17 +153,10 @@ class TeacherAsk:
         self._ended.put(sent)
 
     def _wait(self) -> None:
-        """Take the next outcome; wait no longer than until something else can be done."""
-        limit: float | None = None
-        is_first = bool(self._open) and not self._teacher.is_tried
-        if is_first:
-            limit = _AHEAD_S
-        elif self._elsewhere:
-            limit = _LOOK_S
-        elif self._cache is not None:
-            limit = _RENEW_S
+        """Take the next outcome; wait for the very first one only so long."""
+        is_first = not self._teacher.is_tried
         with suppress(Empty):
-            self._take(self._ended.get(timeout=limit))
+            self._take(self._ended.get(timeout=_AHEAD_S if is_first else None))
         if is_first:
             self._teacher.is_tried = True
 
@@ -222,20 +167,16 @@ class TeacherAsk:
                 outcome = sent.future.result()
             except DataEnvGymError as raised:  # nothing can be asked
                 error, outcome = raised, Failure(reason=str(raised), outage=True)
-            self._settle(request, outcome, seconds=sent.seconds, cached=False)
+            used: RequestOutcome = outcome
             if self._cache is not None and isinstance(outcome, Reply):
-                self._cache.put(self._keys[request.position], outcome)
-            self._give_back(request.position)
+                used = self._cache.put(self._keys[request.position], outcome)
+            self._settle(request, used, seconds=sent.seconds, cached=False)
             self._log.account.count(outcome)
             if error is not None:
                 raise error
         finally:
             del self._open[request.position]
             self._teacher.slots.release()
-
-    def _settle_cached(self, request: TeacherRequest, reply: Reply) -> None:
-        self._log.account.add(cached=1)
-        self._settle(request, reply, seconds=0.0, cached=True)
 
     def _settle(
         self, request: TeacherRequest, outcome: RequestOutcome, *, seconds: float, cached: bool
