@@ -1,7 +1,7 @@
 """Sotopia's JSON: profiles and episodes read and written with the field names of its database.
 
 The names are those of Sotopia's `AgentProfile`, `EnvironmentProfile`, `RelationshipProfile` and
-`EpisodeLog`, with "pk" for the id. `sotopia_dump` keeps what these models have no field for.
+`EpisodeLog`, with "pk" for the id.
 
 In a goal's text, three tags mark hints, such as `<extra_info>...</extra_info>`, also one within
 another. As in Sotopia, a seat reads nothing of other tags, and nothing meant for another `viewer`.

@@ -4,8 +4,7 @@
 
 Each is a file (`AgentProfile.json`, a list; or `AgentProfile.jsonl`), or keys such as
 `:sotopia.database.persistent_profile.AgentProfile:<pk>`, which redis-om writes as RedisJSON; plain
-strings of JSON are read too. What our models have no field for, or write in another way, is kept
-beside them, so that a dump is written as it was read.
+strings of JSON are read too. What our models have no field for is not read.
 
 Sotopia's benchmark is in two more classes: EnvAgentComboStorage has its casts, and EnvironmentList
 its hard scenes. `read_benchmark` reads what it plays.
@@ -14,7 +13,7 @@ its hard scenes. `read_benchmark` reads what it plays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,18 +56,10 @@ class _SceneList(Model, extra="ignore"):
 
 @dataclass(frozen=True)
 class SotopiaDump:
-    """The contents of a dump.
-
-    Attributes:
-        kept: by class and pk, fields that would be written in another way than they were read: the
-            value that would be written (None for no such field), and the value that was read.
-    """
+    """The contents of a dump."""
 
     profiles: Profiles
     episodes: tuple[SceneLog, ...] = ()
-    kept: Mapping[tuple[str, str], Mapping[str, tuple[Any, Any]]] = field(
-        default_factory=dict, repr=False
-    )
 
 
 def read_sotopia(where: str | Path) -> SotopiaDump:
@@ -82,23 +73,11 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
     """
     where, entries = _entries_at(where)
     found: dict[str, dict[str, Any]] = {}
-    kept: dict[tuple[str, str], Mapping[str, tuple[Any, Any]]] = {}
-    for name, (read, write) in CLASSES.items():
-        pairs: list[tuple[str, Any]] = []
-        for place, entry in entries(name):
-            profile = read(entry, place)
-            pairs.append((place, profile))
-            has_gaps = isinstance(profile, SceneLog) and not profile.scores
-            written = {} if has_gaps else write(profile)
-            kept[name, profile.id] = {
-                field: (written.get(field), value)
-                for field, value in entry.items()
-                if field not in written or written[field] != value
-            }
-        found[name] = by_id(pairs, field="pk")
+    for name, (read, _) in CLASSES.items():
+        found[name] = by_id([(p, read(entry, p)) for p, entry in entries(name)], field="pk")
     characters, scenes, ties, episodes = found.values()
     profiles = Profiles(characters, scenes, ties, _origin(characters, where))
-    return SotopiaDump(profiles, tuple(episodes.values()), kept)
+    return SotopiaDump(profiles, tuple(episodes.values()))
 
 
 def is_dump(where: str | Path) -> bool:
@@ -200,7 +179,7 @@ def _origin(characters: Mapping[str, Any], where: str | Path) -> Origin:
 
 
 def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
-    """Write the four files of a dump, as JSON lists: fields that did not change, as they were read.
+    """Write the four files of a dump, as JSON lists of what our models hold.
 
     Raises:
         InvalidInstanceError: if a seat of an episode has no score.
@@ -209,16 +188,12 @@ def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
     contents: list[Iterable[Any]] = [
         d.values() for d in (of.characters, of.scenes, of.relationships)
     ]
-    files: dict[str, list[dict[str, Any]]] = {}
-    for (name, (_, write)), profiles in zip(
-        CLASSES.items(), [*contents, dump.episodes], strict=True
-    ):
-        files[name] = []
-        for profile in profiles:
-            entry = write(profile)
-            kept = dump.kept.get((name, profile.id), {})
-            old = {key: old for key, (new, old) in kept.items() if entry.get(key) == new}
-            files[name].append(entry | old)
+    files = {
+        name: [write(profile) for profile in profiles]
+        for (name, (_, write)), profiles in zip(
+            CLASSES.items(), [*contents, dump.episodes], strict=True
+        )
+    }
     for name, entries in files.items():  # once all of them can be written
         write_json(Path(folder).expanduser() / f"{name}.json", entries)
 
