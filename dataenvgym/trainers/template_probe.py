@@ -10,27 +10,18 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from itertools import product
 from typing import Any
 
 from jinja2 import TemplateError, ext, nodes
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-_MEMORY, _SECONDS, _LONGEST = 2**30, 2, 2**24
-_USER, _REPLY = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
-_SYSTEM = {"role": "system", "content": "Be brief."}
-_CALL = {"type": "function", "function": {"name": "now", "arguments": {}}}
-_CALLS = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
-_CHATS = (
-    [_USER],
-    [_SYSTEM, _USER],
-    [_USER, _REPLY],
-    [_SYSTEM, _USER, _REPLY, _USER, _REPLY, _USER],
-    [_USER, _CALLS, {"role": "tool", "name": "now", "content": "12:00"}, _REPLY],
-)
-_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
-_TOOL = {"name": "now", "description": "The time", "parameters": _PARAMETERS}
-_TOOLS = (None, [{"type": "function", "function": _TOOL}])
+_MEMORY, _SECONDS, _LONGEST = 2**30, 2, 2**24  # bytes, of CPU time, characters
+_ROLES = ("user", "system user", "user assistant", "system user assistant user assistant user")
+_CALL: dict[str, Any] = {"function": {"name": "now", "description": "", "parameters": {}}}
+_CALLS = [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "now"}}]}]
+_CHATS = [[{"role": role, "content": "Hi"} for role in roles.split()] for roles in _ROLES]
 
 
 class _Generation(ext.Extension):
@@ -54,16 +45,10 @@ def _probe(text: str) -> None:
     environment.filters["tojson"] = lambda value, **_: json.dumps(value)
     environment.globals |= {"raise_exception": _refuse, "strftime_now": str}
     template = environment.from_string(text)
-    for chat, tools in ((chat, tools) for chat in _CHATS for tools in _TOOLS):
+    for chat, tools in product([*_CHATS, _CHATS[0] + _CALLS], (None, [_CALL])):
+        given = {"messages": chat, "tools": tools, "bos_token": "<s>", "eos_token": "</s>"}
         try:
-            made = template.render(
-                messages=chat,
-                tools=tools,
-                documents=None,
-                add_generation_prompt=chat[-1] is not _REPLY,
-                bos_token="<s>",
-                eos_token="</s>",
-            )
+            made = template.render(given, add_generation_prompt=chat[-1]["role"] == "user")
         except (RecursionError, MemoryError):
             raise
         except Exception:  # noqa: BLE001  a template's own refusal: of a role, or without a tool
