@@ -80,7 +80,7 @@ class FileStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed: one process after the other
-            _drop_unfinished_line(file)
+            drop_unfinished_line(file)
             file.write(line)
             file.flush()
             return str(file.seek(0, os.SEEK_END))
@@ -113,7 +113,7 @@ class FileStore:
         return self.folder / "events" / f"{file_name(name)}.jsonl"
 
 
-def _drop_unfinished_line(file: BinaryIO) -> None:
+def drop_unfinished_line(file: BinaryIO) -> None:
     """Remove the incomplete line that a killed process left at the end."""
     if file.seek(0, os.SEEK_END):
         with mmap(file.fileno(), 0, access=ACCESS_READ) as content:

@@ -105,9 +105,6 @@ class SceneRecorder:
         purpose = current_purpose()
         if not purpose.run:
             return None
-        if self.ledger is not None:
-            with self._losing():
-                self.ledger.begin()
         episode = SceneLog(
             id=episode_id(purpose, instance_id, seed),
             scene=problem.scene.id,
