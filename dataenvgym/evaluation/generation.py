@@ -60,6 +60,7 @@ from dataenvgym.storage import (
     write_jsonl,
 )
 from dataenvgym.tasks.base import sample_seed
+from dataenvgym.tasks.examples import WithExamples, examples_of
 from dataenvgym.tasks.rows import SourceRow, read_rows
 from dataenvgym.workspace import locked, noting_interrupt
 
@@ -97,7 +98,7 @@ class Generation:
 
 class _Generations(Workspaces):
     kind, a_kind, option = "generation", "a generation", "generations_dir"
-    sections = frozenset({"prompt", *_SECTIONS})
+    sections = frozenset({"prompt", "worked_examples", *_SECTIONS})
 
     def decisive(self, config: DictConfig) -> dict[str, Any]:
         return decisive_values(config)
@@ -230,7 +231,12 @@ def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[
 def _settings(config: DictConfig, prompt: Prompt, source: Path) -> DictConfig:
     values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
     content = {name: values[name] for name in _SECTIONS}
-    content |= {"prompt": prompt.model_dump(), "input": hash_files(source)[:16]}
+    shown = examples_of(config.worked_examples).model_dump() if config.worked_examples else None
+    content |= {
+        "prompt": prompt.model_dump(),
+        "input": hash_files(source)[:16],
+        "worked_examples": shown,
+    }
     settings: DictConfig = OmegaConf.create(literal(content))
     return settings
 
@@ -366,6 +372,9 @@ class _Work:
             self.predictor = build_predictor(self._config, trainable=False)
             if isinstance(self.predictor, Connects):
                 self.predictor.connect()
+            if self._config.worked_examples:
+                examples = examples_of(self._config.worked_examples)
+                self.predictor = WithExamples(self.predictor, examples)
         if isinstance(self.predictor, Submits):
             wanted = (row for row in rows if row not in known)
             yield from self._submitted(self.predictor, wanted, sampling)

@@ -91,6 +91,21 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("model", ["Model", "Served"])
+def test_worked_examples_are_shown_before_each_question_and_are_part_of_the_settings(folder, model):
+    shots = folder / "shots.yaml"
+    first, last = "instruction: w1 or {0}, answer: first", "instruction: w7, answer: last"
+    text = f"examples: [{{{{{first}}}}}, {{{{{last}}}}}]"
+    shots.write_text(text.format("w2") + "\nnearest: 1\n")
+    made = generate(typed(model, "worked_examples=shots.yaml"))
+    said = [row["generation"] for row in read_jsonl(made.files[0])]
+    assert said[7] == "w7\nlast\n\nw7 [7]|0"
+    assert said[1] == "w1 or w2\nfirst\n\nw1 [1]|0"
+    shots.write_text(text.format("w3"))
+    with pytest.raises(ConfigChangedError, match="examples"):
+        generate(typed(model, "worked_examples=shots.yaml"))
+
+
+@pytest.mark.parametrize("model", ["Model", "Served"])
 def test_each_row_has_a_reply_for_each_seed(folder, model):
     made = generate(typed(model, "seeds=2"))
     assert [path.name for path in made.files] == ["rows-000.jsonl", "rows-001.jsonl"]
