@@ -9,7 +9,10 @@ from dataenvgym.domains.knowledge.choice import read_choice
 
 CITIES = ("Paris", "Rome", "Oslo", "Bern")
 FORMS = ("{x}", "({x})", "**{x}**", "**{x}) {t}**", "${x}$", r"\text{{{x}}}", '"{x}"', "{x}. {t}",
-         "{x}: {t}", "({l})", "{t}", "*{t}*", "option {x}", "option ({x}) {t}")  # fmt: skip
+         "{x}: {t}", "({l})", "{t}", "*{t}*", "option {x}", "option ({x}) {t}",
+         r"\bf {x}", r"\textbf{{({x})}}\ \text{{{t}}}", r"\bm{{{x}}}", r"\left({x}\right)",
+         "in fact {x}", "obviously {x}", "\uff08{x}\uff09",
+         r"\text{{The answer is {x}}}")  # fmt: skip
 STATED = ("The answer is {}.", "The correct answer is {}", "the answer is: {}", "Answer: {}",
           "**Answer:** {}", "Final answer: {}", "The final answer is {}.", "I choose {}.",
           "So the right choice is {}.", "The best option is {}", "The answer must be {}.",
@@ -34,7 +37,10 @@ def test_a_stated_choice_is_read_in_every_form(stated):
      "Therefore, B.", "So it's B.", "I think it is B", "My answer is B, because Rome is old.",
      "The answer is not A, but B.", "The answer is B and not A.", "Answer B",
      "A) Paris\nB) Rome\nC) Oslo\nD) Bern\n\nB", "#### Reasons\nIt is old.\nThe answer is B.",
-     "\u7b54\u6848\u662fB", "\u7b54\u6848\uff1aB"],
+     "\u7b54\u6848\u662fB", "\u7b54\u6848\uff1aB", "\u6545\u9009\uff1aB\u3002",
+     "At first I thought the answer is A, but it is B.", "A is wrong, B is correct.", "B Rome",
+     "B is the answer.", "Option B, Rome, is correct.", "It is Rome.", "Rome is correct.",
+     "The capital of Italy is Rome.", "<answer>\\boxed{B}</answer>", "Ans: B", "b)", "option b"],
 )  # fmt: skip
 def test_a_choice_is_read_without_the_word_answer(reply):
     assert read_choice(reply, CITIES) == "B"
@@ -46,6 +52,8 @@ def test_a_choice_is_read_without_the_word_answer(reply):
      "The answer is Anchorage", "The answer is Romeo.", "The answer is A or B.", "\\boxed{}",
      "The answer is either Rome or Oslo", "The answer is B/C.", "The answer is not B.",
      "B is incorrect.", "Option B is not correct.", "A) Paris\nB) Rome\nC) Oslo\nD) Bern",
+     "(B) is incorrect.", "I would not choose B.", "The wrong answer is B.", "\\boxed{A, B}",
+     "<answer>A, B</answer>", "The answer is C++.", "The answer is D = 3.", "I doubt it is so.",
      "The answer is B.\n\\boxed{\\text{Madrid}}", "The answer is B.\n\\boxed{C"],
 )  # fmt: skip
 def test_no_choice_is_guessed(reply):
@@ -58,6 +66,9 @@ def test_a_letter_before_another_word_is_a_word():
         name = text.split()[1]
         for article in ("A", "a", "the", "The"):
             assert read_choice(f"The answer is {article} {name}.", animals) == letter
+    coli = ("E. coli", "B. subtilis", "S. aureus", "A. niger", "Only I")
+    for letter, text in zip("ABCDE", coli, strict=True):
+        assert read_choice(f"The answer is {text}.", coli) == letter
     digits = [*string.digits]
     assert read_choice("The answer is I think 3.", digits) is None
     assert read_choice("The answer is I.", digits) == "I"
