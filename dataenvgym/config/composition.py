@@ -40,7 +40,6 @@ from dataenvgym.config.overrides import (
     check_choices,
     check_keys,
     check_values,
-    keys_of,
     new_speakers,
     parse_overrides,
 )
@@ -260,7 +259,7 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
                 OmegaConf.to_container(config, resolve=True)
             break
         except OmegaConfBaseException as error:
-            explained = ConfigurationError(explain_reference(error, overrides, keys_of(config)))
+            explained = ConfigurationError(explain_reference(error, overrides))
             if "Environment variable" not in str(error):
                 raise explained from error
             need(explained)
