@@ -63,7 +63,7 @@ def parsed_arguments(given: Any) -> Any:
 
     Null and empty text, as models write them for a tool without parameters, are no arguments.
     """
-    if given is None or (isinstance(given, str) and not given.strip()):
+    if given is None or (isinstance(given, str) and given.strip() in ("", "null")):
         return {}
     return parse_json(given) if isinstance(given, str) else given
 

@@ -287,7 +287,8 @@ def test_marked_calls_are_read_one_by_one_and_in_lists_with_or_without_arguments
     before, behind = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "")}[
         format
     ]
-    spare = ({"name": "now"}, {"name": "now", "arguments": None}, {"name": "now", "arguments": ""},
+    spare = ({"name": "now"}, {"name": "now", "arguments": "null"},
+             {"name": "now", "arguments": None}, {"name": "now", "arguments": ""},
              {"name": "now", "arguments": {}}, {"name": "now", "arguments": "{}"})  # fmt: skip
     add = ({"name": "add", "arguments": {"a": 2}}, {"name": "add", "parameters": {"a": 2}},
            {"name": "add", "arguments": '{"a": 2}', "id": "c1"},

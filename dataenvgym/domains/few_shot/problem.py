@@ -35,11 +35,16 @@ _NESTED = re.compile(r"\[\s*+(?:\[[\d\s,]*+\][\s,]*+)++\]")
 _MATRIX = re.compile(
     r"\\(?:begin|end)\{(?:[a-z]?matrix|array)\}(?:\{[clr|]*\})?+|\\\\\s*+|(?<=\d)\\n(?=\d)"
 )
+_TABLE = re.compile(
+    r"\\(?:left|right)(?![a-z])|^[ ]*\|[|: -]+\|[ ]*\n|(?<=[\d|] )\||\|(?= \d)", re.M
+)
+_TEXTS = re.compile(r"(?<=[\[,])(\s*+)([\"'])(\d[\d ,]*+)\2(?=\s*+[\],])")
 _BEFORE = re.compile(
-    r"^.*(?:\\\w{1,9}\{|<\w{1,20}>|\b(?:output|answer|grid)\b\W{1,9}|[`*$])(?=[\d\[])",
+    r"^.*(?:\\\w{1,9}\{|<\w{1,20}>|\b(?:output|answer|grid|row \d\d?)\b\W{1,9}?|[`*$\"])"
+    r"(?=[\d\[])",
     re.IGNORECASE,
 )
-_BEHIND = re.compile(r"(?<=[\d\]])[ ]?(?:</\w{1,20}>|[}\"`*$])+\.?$")
+_BEHIND = re.compile(r"(?<=[\d\]])[ ]?(?:</\w{1,20}>|<\|\w{1,20}\|>|[}\"`*$])+\.?$")
 
 
 def _fault_of(rows: Sequence[Sequence[object]]) -> str | None:
@@ -120,10 +125,11 @@ def read_grid(text: str) -> Grid | str:
 
     Rows are lines of digits, with or without spaces or commas between them, or arrays as in JSON.
     Other lines may come before and after the grid. It may be in `\boxed{}`, tags, emphasis or a
-    LaTeX matrix, behind "Output:", and an array anywhere in a text.
+    LaTeX matrix, a table, behind "Output:", and an array anywhere in a text.
     """
     if "\\begin{" in text:
         text = text.replace("&", " ")
+    text = _TEXTS.sub(lambda m: m[3] if len(m[3]) == 1 else f"[{m[3]}]", _TABLE.sub("", text))
     lines = _NESTED.sub(r"\n\n\g<0>\n\n", _MATRIX.sub("\n", text)).splitlines()
     block: list[str] = []
     for line in (_BEHIND.sub("", _BEFORE.sub("", line)) for line in reversed(lines)):

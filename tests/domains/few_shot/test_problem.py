@@ -118,12 +118,16 @@ WRITTEN = (
     "[[4,7],[5,2]]",
     "[[4 7]\n [5 2]]",
     "[\n  [4, 7],\n  [5, 2]\n]",
+    '["4 7", "5 2"]',
+    '[["4", "7"], ["5", "2"]]',
+    "Row 1: [4, 7]\nRow 2: [5, 2]",
     r"\begin{bmatrix}4 & 7 \\ 5 & 2\end{bmatrix}",
     "\\begin{array}{cc}\n4 & 7 \\\\\n5 & 2\n\\end{array}",
 )
 AROUND = (
     r"\boxed{%s}", "<answer>%s</answer>", "<output>\n%s\n</output>", "**%s**", "$$%s$$",
-    "Output: %s", "**Output:**\n%s", "```\n%s\n```", "Row 1 mirrors.\n\n%s\n\nThat is it.",
+    "Output: %s", "**Output:**\n%s", "```\n%s\n```", "%s<|im_end|>",
+    "Row 1 mirrors.\n\n%s\n\nThat is it.",
 )  # fmt: skip
 
 
@@ -141,6 +145,7 @@ def test_a_grid_is_read_in_every_wrapper_and_no_other_grid_is(written, around):
         '{"output": [[4,7],[5,2]]}',
         '```json\n{\n  "output": [\n    [4, 7],\n    [5, 2]\n  ]\n}\n```',
         '{"output": "4 7\\n5 2"}',
+        "| 4 | 7 |\n|---|---|\n| 5 | 2 |",
         "array([[4, 7],\n       [5, 2]])",
         "So the output is [[4, 7], [5, 2]].",
     ],
