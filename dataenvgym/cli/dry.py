@@ -261,7 +261,7 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher
     )
-    if stranger := _stranger(config, task, agent, environment.unwrapped):
+    if stranger := _stranger(task, agent, environment.unwrapped):
         return f"{stranger}, which could ask a model by itself, so it is not called"
     observation, _ = environment.reset(seed=int(config.seed))
     if isinstance(agent, Agent):
@@ -271,12 +271,8 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
     return ""
 
 
-def _stranger(
-    config: DictConfig, task: TaskInterface, agent: object, teaching: object
-) -> str | None:
-    """Describe a part of the episode that is custom code or a server; None if there is none."""
-    if config.skills.get("embedder", {}).get("_target_", "").endswith("EndpointEmbedder"):
-        return "skills.embedder is a server"
+def _stranger(task: TaskInterface, agent: object, teaching: object) -> str | None:
+    """Describe a part of the episode that is custom code; None if there is none."""
     parts = {
         "task": task,
         "environment": teaching,

@@ -14,7 +14,7 @@ embeddings       text embeddings, local or from a server, and the nearest of the
 
 from dataenvgym.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
 from dataenvgym.skills.discovered import ClusteredSkills, DiscoveredSkills
-from dataenvgym.skills.embeddings import EmbedderInterface, EndpointEmbedder, TfidfEmbedder
+from dataenvgym.skills.embeddings import EmbedderInterface, TfidfEmbedder
 from dataenvgym.skills.labeler import CatalogLabeler
 from dataenvgym.skills.placing_labeler import FilledGoldSkills, PublishedSkills, SavedSkills
 
@@ -23,7 +23,6 @@ __all__ = [
     "ClusteredSkills",
     "DiscoveredSkills",
     "EmbedderInterface",
-    "EndpointEmbedder",
     "FilledGoldSkills",
     "LabeledQuestion",
     "PublishedSkills",

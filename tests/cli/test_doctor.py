@@ -1,13 +1,10 @@
-"""The findings of `dataenvgym doctor`; bubblewrap and redis-server are really started."""
+"""The findings of `dataenvgym doctor`; bubblewrap is really started."""
 
-import os
 import re
 import shutil
 
-import psutil
 import pytest
 
-from dataenvgym.cli import doctor
 from dataenvgym.cli.doctor import (
     Finding,
     examine,
@@ -36,33 +33,9 @@ def only(tmp_path, monkeypatch):
     return put
 
 
-def servers() -> set[int]:
-    mine = psutil.Process(os.getpid()).children(recursive=True)
-    return {p.pid for p in mine if "redis" in p.name()}
-
-
-@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
-def test_redis_is_started_asked_and_ended():
-    before = servers()
-    finding = redis_finding()
-    assert finding.state == "ok"
-    assert re.fullmatch(r"\d+\.\d+\.\d+, started and answered", finding.text)
-    assert servers() == before
-
-
-def test_a_redis_that_ends_at_once_is_reported_with_its_output(only):
-    only("redis-server", "echo no memory; exit 1")
-    finding = redis_finding()
-    assert (finding.state, finding.text) == ("missing", "starts, but does not answer: no memory")
-    assert "apt-get install redis-server" in str(finding.way_out)
-
-
-def test_a_redis_that_never_answers_is_ended(only, monkeypatch):
-    monkeypatch.setattr(doctor, "_PATIENCE", 0.3)
-    only("redis-server", f"exec {shutil.which('sleep')} 60")
-    finding = redis_finding()
-    assert finding.text == "starts, but does not answer: it wrote nothing"
-    assert not [p for p in psutil.Process().children() if p.name() == "sleep"]
+def test_a_redis_server_that_is_installed_is_found(only):
+    only("redis-server", "exit 0")
+    assert redis_finding().state == "ok"
 
 
 def test_programs_that_are_not_there_or_do_not_work_are_missing_with_a_way_out(only):

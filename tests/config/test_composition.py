@@ -106,7 +106,6 @@ GIVEN = {
     "skills=saved": ["skills.path=runs/earlier"],
     "skills=dataenvgym": ["skills.path=published.json"],
     "skills/embedder": ["skills=clusters"],
-    "skills/embedder=endpoint": ["skills=clusters", "skills.embedder.model=somebody"],
     **dict.fromkeys(("trainer/method", "trainer/deepspeed", "trainer/devices"), OF_LLAMA_FACTORY),
 }
 
