@@ -93,8 +93,11 @@ def foreign(
         # `name`: the key in the innermost section with a class; `known`: what our files have there
         if isinstance(value, list):
             value = dict(enumerate(value))
+        if not value and "." in name:  # such as {"--trust-remote-code": []}
+            value = "" if isinstance(value, dict) else value
         if not isinstance(value, dict):
-            if value and (name, value) not in known and not _is_harmless(value, hint):
+            is_set = value is not None and (name, value) not in known
+            if is_set and not _is_harmless(value, hint):  # "" is a path, too
                 yield key, value
             return
         hints = None

@@ -69,6 +69,10 @@ EVIL = {
     "predictor.api_key_variable": "AWS_SECRET_ACCESS_KEY",
     "task.others": {"user": {"cache": "redis://127.0.0.1:46379"}},
     "task.anything": ["Unix:///run/redis"],
+    "task.sources": "",
+    "task.files": [""],
+    "predictor.options": {"--trust-remote-code": []},
+    "predictor.flags": {"--trust-remote-code": ""},
 }
 
 
