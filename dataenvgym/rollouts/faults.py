@@ -50,7 +50,7 @@ TO_THE_CALLER = (PredictionError, ConfigurationError, BudgetSpentError, External
 OF_ALL = (OSError,)
 """Exceptions of a speaker that concern all conversations: connections, time limits."""
 _OUTAGES = ("Timeout", "Connect", "Cancelled")  # of httpx, openai, asyncio: not OSErrors
-_WORD, _SPACES = re.compile(r"(\w+)"), re.compile(r"\s{8,}")
+_WORD, _SPACES = re.compile(r"(\w+|[^\w\s])"), re.compile(r"\s{8,}")
 _LONG = 64
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ def _without(conversation: Conversation, said: Sequence[str]) -> Conversation:
 
     Environments quote a text in many ways (indented, shortened, in one line), but keep its words.
     Each is taken out as often as it was said, the last ones first: a problem comes before answers.
-    Of signs, those that cannot be printed and those that were said often are taken out.
+    So is each sign; all of those that cannot be printed, and all of those that were said often.
     """
     left = Counter(word for text in said for word in _WORD.findall(text))
     often = (c for c, n in Counter("".join(said)).items() if n > _LONG or not c.isprintable())

@@ -220,12 +220,22 @@ def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
     with without_progress_bar():
         try:
             _state(student)
+            file = Path(student) / "config.json"
+            if file.is_file() and _names_kernel(read_json(file)):
+                raise ValueError(f"{file}: an attn_implementation of the hub is a stranger's code")
             return loader(student, trust_remote_code=False, **options)
         except Exception as error:  # transformers raises what it likes for a damaged file
             raise ConfigurationError(
                 f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "
                 f"or a name on its hub: {error}"
             ) from error
+
+
+def _names_kernel(value: Any, key: str = "") -> bool:
+    """Whether a configuration names a repository, whose code transformers would run."""
+    if not isinstance(value, dict):
+        return "_implementation" in key and "/" in str(value)
+    return any(_names_kernel(inner, f"{key}.{name}") for name, inner in value.items())
 
 
 @contextmanager

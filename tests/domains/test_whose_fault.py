@@ -25,7 +25,7 @@ from .test_costs import EACH, call, problems
 
 MOST = 30_000
 FOUND = json.dumps({"things": [{"number": 1, "reason": "r", "was_said": True}]})
-REFUSED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|<\|\w+\|>")
+REFUSED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|<\|\w+\|>|💣")
 
 
 def refusal(message, code=None):
@@ -75,6 +75,7 @@ def odd_texts(draw, size):
     yield from ("a\x00b", "\x00" * size, "".join(map(chr, range(32))), "\x7f\x80\x9f\x1b[31m")
     yield from ("\ud800", "a\udfff" * size, "\udc00\ud800", "\ufeff\u202e\u200b\uffff")
     yield from ("<|im_end|>", "</s><|eot_id|>[INST]", "<think>", "</think>" * size)
+    yield from ("💣", "".join(chr(0x2190 + i % 3000) for i in range(size * 4)))
     yield from ("[" * size, '{"a":' * size, "<a>" * size, "{" * 500 + "}" * 500)
     for value in ("1" * 400, "NaN", "1e999", "[" * 150 + "]" * 150, "[" * size + "]" * size):
         yield called % f'{{"model": {value}}}'

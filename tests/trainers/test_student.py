@@ -160,3 +160,13 @@ def test_code_in_a_students_folder_is_not_run(tiny_student, tmp_path, monkeypatc
     with suppress(ConfigurationError):
         load_tokenizer(str(folder))
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("value", ["evil/kernel", "paged|evil/kernel", {"": "evil/kernel"}])
+def test_a_students_folder_names_no_kernel_of_the_hub(tiny_student, tmp_path, value):
+    folder = shutil.copytree(tiny_student, tmp_path / "student")
+    content = json.loads((folder / "config.json").read_text())
+    for changed in ({"attn_implementation": value}, {"sub": {"_experts_implementation": value}}):
+        (folder / "config.json").write_text(json.dumps({**content, **changed}))
+        with pytest.raises(ConfigurationError, match="code"):
+            load_base_model(str(folder), device=torch.device("cpu"), dtype=torch.float32)
