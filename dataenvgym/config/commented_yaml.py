@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,6 @@ from dataenvgym.config.resolved import literal
 from dataenvgym.shipped_configs import config_directory
 
 WIDTH = 80
-FULL = 80
-"""A comment line of at least this length was wrapped: the next line continues it."""
 _PACKAGE = "# @package "
 
 
@@ -169,8 +167,8 @@ class _Comments:
         prefix = "" if package == "_global_" else package
         if prefix:
             head = self.heads.setdefault(prefix, [])
-            first, *rest = _paragraphs(comments.head) or [""]
-            head += [f"{group}={option}: {first}", *rest]
+            first, *rest = comments.head or [""]
+            head += [f"{group}={option}: {first}", *([" ".join(rest)] if rest else [])]
         self._add(comments, prefix)
 
     def _include(self, comments: Comments, group: str, package: str) -> None:
@@ -224,19 +222,6 @@ def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) ->
     if nested:
         for name, inner in value.items():
             yield from _entry(str(name), inner, f"{path}.{name}", indent + 2, comments)
-
-
-def _paragraphs(lines: Iterable[str]) -> list[str]:
-    """Join the wrapped lines of a comment."""
-    paragraphs: list[str] = []
-    was_full = False
-    for line in lines:
-        if was_full:
-            paragraphs[-1] += f" {line}"
-        else:
-            paragraphs.append(line)
-        was_full = len(line) >= FULL
-    return paragraphs
 
 
 def _comment(text: str, indent: int) -> Iterator[str]:

@@ -222,11 +222,6 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
         return
     value = override.value()
     _refuse_part_of_value(config, key)
-    if isinstance(value, list) and isinstance(OmegaConf.select(config, key), DictConfig):
-        raise ConfigurationError(
-            f"{key} is a list, {value!r}, expected options by name: '{key}={{NAME: VALUE}}', or "
-            f"{key}.NAME=VALUE for one of them"
-        )
     added = override.is_add() or override.is_force_add()
     OmegaConf.update(config, key, value, merge=True, force_add=added)
 

@@ -136,17 +136,15 @@ class Summary(Model):
         """The best iteration's validation score minus the base student's."""
         return self.best.val_score - self.iterations[0].val_score
 
-    def to_pandas(self, *, by_skill: bool = False) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """One row for each iteration, with a column for each named score.
-
-        With `by_skill`, one row for each iteration and skill.
 
         Raises:
             ConfigurationError: if pandas is not installed.
         """
         from dataenvgym.episodes.tables import to_frame
 
-        return to_frame(self, by_skill=by_skill)
+        return to_frame(self)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the learning curve, overall and by skill, as a matplotlib figure.

@@ -120,7 +120,7 @@ def print_warnings(summary: Summary, console: Console) -> None:
         console.print(Text(plain(f"warning: {line}"), style="yellow"), soft_wrap=True)
 
 
-def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
+def to_frame(summary: Summary) -> pd.DataFrame:
     """See `Summary.to_pandas`."""
     try:
         import pandas as pd
@@ -129,13 +129,6 @@ def to_frame(summary: Summary, *, by_skill: bool = False) -> pd.DataFrame:
             f"Summary.to_pandas() needs pandas ({error}): pip install 'dataenvgym[pandas]', or "
             "use summary.iterations"
         ) from error
-    if by_skill:
-        scores = [
-            {"iteration": one.iteration, "skill": skill, "val_score": value}
-            for one in summary.iterations
-            for skill, value in one.val_score_by_skill.items()
-        ]
-        return pd.DataFrame(scores, columns=["iteration", "skill", "val_score"])
     names = ["iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total"]
     if any(one.no_answer_rate is not None for one in summary.iterations):
         names.insert(2, "no_answer_rate")

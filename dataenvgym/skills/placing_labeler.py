@@ -99,11 +99,9 @@ class SavedOptions(PlacingOptions):
 
     Attributes:
         path: a `skills.json`, or a run directory that has one.
-        other_task: accept a catalog that was made from another task's questions.
     """
 
     path: str | Path = field(kw_only=False)
-    other_task: bool = False
 
 
 class SavedSkills(PlacingLabeler):
@@ -119,7 +117,6 @@ class SavedSkills(PlacingLabeler):
     def __init__(self, given: SavedOptions) -> None:
         self.set_up_placing(given)
         self.path = Path(given.path).expanduser()
-        self.other_task = given.other_task
 
     @property
     def options(self) -> dict[str, JsonValue]:
@@ -128,11 +125,10 @@ class SavedSkills(PlacingLabeler):
     def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
         """The catalog of the file, for this task's questions."""
         saved = read_catalog(self.path)
-        if saved.task != self._task_name and not self.other_task:
+        if saved.task != self._task_name:
             raise ConfigurationError(
                 f"the skills in {self.path} were found in task {saved.task!r}, not in "
-                f"{self._task_name!r}: choose another catalog, or set skills.other_task=true to "
-                "place this task's questions among them"
+                f"{self._task_name!r}: choose another catalog"
             )
         return saved
 

@@ -26,8 +26,6 @@ from dataenvgym.secrets import redact_bytes
 
 M = TypeVar("M", bound=BaseModel)
 
-_KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
-
 
 @dataclass(frozen=True)
 class Kind(Generic[M]):
@@ -36,20 +34,10 @@ class Kind(Generic[M]):
     Args:
         name: lower-case letters, digits and underscores, such as "characters".
         model: of its documents. Each of its fields can be looked up.
-
-    Raises:
-        ConfigurationError: for another name.
     """
 
     name: str
     model: type[M]
-
-    def __post_init__(self) -> None:
-        if not _KIND.fullmatch(self.name):
-            raise ConfigurationError(
-                f"a kind is named {self.name!r}, expected lower-case letters, digits and "
-                "underscores (40 at most), such as 'characters'"
-            )
 
 
 class StoredEvent(NamedTuple):

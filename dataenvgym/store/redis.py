@@ -108,6 +108,7 @@ return table.concat(redis.call('SINTER', unpack(keys)), '\\n')
 )
 
 
+_CONNECT_S, _ANSWER_S = 3.0, 5.0  # the most seconds to wait for a connection, and for an answer
 _SCHEMES = ("redis://", "rediss://", "unix://")
 
 
@@ -118,23 +119,19 @@ def is_redis_url(where: str) -> bool:
 
 @dataclass(frozen=True)
 class RedisSettings:
-    """The address of a server, and time limits.
+    """The address of a server.
 
     The password in the URL is registered as a secret; `place` and the repr do not show it.
 
     Args:
         url: such as "redis://127.0.0.1:6379/0", with user and password if the server has them.
             Options of redis-py in its query ("?socket_timeout=1") take precedence.
-        connect_s: seconds to wait for a connection.
-        answer_s: seconds to wait for an answer.
 
     Raises:
         ConfigurationError: if it is not a Redis URL, or redis-py is not installed.
     """
 
     url: str = field(repr=False)
-    connect_s: float = 3.0
-    answer_s: float = 5.0
 
     def __post_init__(self) -> None:
         keep_secrets_of(self.url)
@@ -168,8 +165,8 @@ class RedisSettings:
         try:
             return Redis.from_url(
                 self.url,
-                socket_connect_timeout=self.connect_s,
-                socket_timeout=self.answer_s,
+                socket_connect_timeout=_CONNECT_S,
+                socket_timeout=_ANSWER_S,
                 # one retry, for a connection that the server has closed in the meantime
                 retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
             )
@@ -181,6 +178,7 @@ class RedisSettings:
 
 M = TypeVar("M", bound=BaseModel)
 
+_PREFIX = "dataenvgym:store"
 _AT_ONCE = 512  # documents in one request
 
 
@@ -191,7 +189,6 @@ class RedisStore:
 
     Args:
         settings: how to reach the server.
-        prefix: of all keys.
         expires_s: seconds after the last writing of a document or the last event of a stream, after
             which the server deletes it; None for never.
 
@@ -199,17 +196,10 @@ class RedisStore:
         ConfigurationError: if `expires_s` is not positive.
     """
 
-    def __init__(
-        self,
-        settings: RedisSettings,
-        *,
-        prefix: str = "dataenvgym:store",
-        expires_s: float | None = None,
-    ) -> None:
+    def __init__(self, settings: RedisSettings, *, expires_s: float | None = None) -> None:
         if expires_s is not None and not expires_s > 0:
             raise ConfigurationError(f"expires_s is {expires_s}, expected more than 0, or null")
         self.settings = settings
-        self._prefix = prefix
         self._lasts_ms = 0 if expires_s is None else max(1, round(1000 * expires_s))
         self._lock = threading.Lock()
         self._client: Any = None
@@ -260,10 +250,10 @@ class RedisStore:
         return [StoredEvent(at.decode(), exact_json.loads(e[b"event"])) for at, e in entries]
 
     def _base(self, kind: Kind[M]) -> str:
-        return f"{self._prefix}:{kind.name}:"
+        return f"{_PREFIX}:{kind.name}:"
 
     def _stream(self, name: str) -> str:
-        return f"{self._prefix}.events:{check_name(name)}"
+        return f"{_PREFIX}.events:{check_name(name)}"
 
     def _run(self, script: str, kind: Kind[M], *arguments: str | bytes | int) -> Any:
         with self._reached() as client:

@@ -41,7 +41,7 @@ CASES = [
         r"quality.checks is 3, expected options by name, such as \{NAME: VALUE\}",
     ),
     ("++episode.iterations=x", "episode.iterations is 'x', expected a whole number like 5"),
-    ("quality.checks=[3]", r"quality.checks is a list, \[3\], expected options by name: 'quality"),
+    ("quality.checks=[3]", r"quality.checks=\[3\] does not fit"),
     ("agent.policy=3", r"agent.policy is 3, expected options by name like .{,90}$"),
 ]
 

@@ -20,7 +20,7 @@ def summary():
     return make_summary(first, second, task="<b>t")
 
 
-def test_a_data_frame_has_a_row_for_each_iteration_or_each_skill_of_one(summary):
+def test_a_data_frame_has_a_row_for_each_iteration(summary):
     pytest.importorskip("pandas", reason="needs the extra [pandas]")
     frame = summary.to_pandas()
     assert frame["val_score"].tolist() == [0.5, 0.6]
@@ -29,9 +29,6 @@ def test_a_data_frame_has_a_row_for_each_iteration_or_each_skill_of_one(summary)
     assert "no_answer_rate" not in frame
     told = make_summary(iteration(0), iteration(1, no_answer_rate=0.25)).to_pandas()
     assert told["no_answer_rate"].fillna(-1).tolist() == [-1, 0.25]
-    skills = summary.to_pandas(by_skill=True)
-    assert list(skills.columns) == ["iteration", "skill", "val_score"]
-    assert skills["skill"].tolist() == ["a", "b"] * 2
 
 
 def test_without_pandas_the_error_says_what_to_install(summary, monkeypatch):

@@ -104,7 +104,7 @@ def test_a_full_server_keeps_the_old_document_whole(redis_url, people, person):
 
 def test_a_hanging_server_is_an_error_and_the_episode_can_be_resumed(own_redis, people, person):
     url, process = own_redis
-    store = RedisStore(RedisSettings(url, answer_s=0.2))
+    store = RedisStore(RedisSettings(f"{url}?socket_timeout=0.2"))
     store.add_event("scene", {"turn": 0})
     process.send_signal(signal.SIGSTOP)
     with pytest.raises(StoreError, match=f"store at {url} failed"):

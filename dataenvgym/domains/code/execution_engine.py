@@ -23,7 +23,7 @@ from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.problem import CodeProblem, ProgramTest, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import called_function, emptied
-from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError, check_at_least
+from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
 from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.structured import Schema
@@ -34,6 +34,7 @@ from dataenvgym.tasks.adapted_task import task_of
 _log = logging.getLogger(__name__)
 _LISTS = ("tests",)
 _SHOWN = "Your code should pass these tests:"
+_SHOWN_TESTS = 3
 _INPUT, _OUTPUT = "Input:", "\nOutput:"
 
 
@@ -47,7 +48,6 @@ class ExecutionEngine(LLMEngine):
         teacher: the model that writes the records.
         task: a task with code, whose sandbox and limits are used.
         prompt: as for `LLMEngine`; see `configs/prompt/code_records.yaml`.
-        show_tests: the most tests that the instruction shows.
         batch_size: the most records that one request asks for; code records are long.
         options: those of `LLMEngine`.
 
@@ -62,11 +62,9 @@ class ExecutionEngine(LLMEngine):
         task: TaskInterface | None = None,
         prompt: Prompt | Mapping[str, Any] | str = "code_records",
         *,
-        show_tests: int = 3,
         batch_size: int = 5,
         **options: Unpack[LLMEngineOptions],
     ) -> None:
-        check_at_least(0, show_tests=show_tests)
         found = None if task is None else task_of(task)
         domain = found.domain if found else None
         if not isinstance(domain, CodeDomain):
@@ -77,7 +75,6 @@ class ExecutionEngine(LLMEngine):
             )
         super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         self._runs = domain
-        self.show_tests = show_tests
 
     def schema(self, count: int | None) -> Schema:
         return records_schema(count, self.max_length, lists=_LISTS, fields=self.fields)
@@ -86,7 +83,7 @@ class ExecutionEngine(LLMEngine):
         written, malformed = items_in(reply, records_schema(lists=_LISTS), _written)
         records = []
         for each in filter(self._passes, written):
-            shown = "\n".join(each.tests[: self.show_tests])
+            shown = "\n".join(each.tests[:_SHOWN_TESTS])
             asked = f"{each.instruction}\n\n{_SHOWN}\n\n{shown}" if shown else each.instruction
             output = f"```python\n{each.solution.strip()}\n```"
             record = SupervisedDatum(instruction=asked, output=output, provenance=provenance)

@@ -143,12 +143,6 @@ def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
     assert "gone" in caplog.text
 
 
-def test_the_tests_can_be_kept_out_of_the_instruction(task):
-    (record,) = generate(ExecutionEngine(scripted([written(1)]), task, show_tests=0), 1)
-    assert record.instruction == "Write add1(x), which returns x + 1."
-    assert task.domain.judge_record(record) is None
-
-
 def test_a_task_without_a_sandbox_is_refused():
     for task in (PocketMathTask(), None):
         with pytest.raises(ConfigurationError, match="has none: choose a task with code"):
