@@ -79,47 +79,14 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     for word in rest:
         if word.startswith("-") or overrides is None:
             hint = did_you_mean(word.split("=")[0], list(command._option_string_actions))
-            if overrides is not None and word.startswith("-"):
-                hint = _override_meant(word, argv, arguments.command) or hint
+            if overrides is not None:
+                hint += " Values of the configuration have no dashes: KEY=VALUE"
             command.error(f"there is no argument {word!r}.{hint}")
         overrides.append(word)
     if overrides is not None:
         arguments.overrides = _joined(overrides)
         _refuse_arguments(arguments.overrides, command)
     return arguments
-
-
-def _override_meant(flag: str, argv: Sequence[str], command: str) -> str:
-    """Say which override an unknown flag was meant for, such as `--iterations 3`; "" if none."""
-    from dataenvgym.config.composition import compose, options_by_group
-    from dataenvgym.config.overrides import keys_of
-
-    def last(option: str) -> str:
-        return option.rsplit(".", 1)[-1]
-
-    typed, equals, value = flag.partition("=")
-    key = typed.lstrip("-").replace("-", "_")
-    if key in (*options_by_group(), "model"):
-        target = key
-    else:
-        adapt = "continual" if "--continual" in argv else "adapt"
-        names = {"eval": "eval", "rescore": "eval", "generate": "generate", "adapt": adapt}
-        name = names.get(command, "config")
-        try:
-            known = list(keys_of(compose(allow_missing=True, name=name)))
-        except ConfigurationError:
-            return ""
-        found = [o for o in known if last(o) == key] or [o for o in known if f"{last(o)}s" == key]
-        if not found and len(key) > 2:  # `--records` for agent.records_per_iteration
-            found = [option for option in known if last(option).startswith(f"{key}_")]
-        if not found:
-            return ""
-        target = min(found, key=lambda option: (option.count("."), known.index(option)))
-    following = list(argv)[list(argv).index(flag) + 1 :]
-    if not equals and following and "=" not in following[0] and not following[0].startswith("--"):
-        value = following[0]
-    meant = f"{target}={value or 'VALUE'}"
-    return f" Values of the configuration have no dashes: KEY=VALUE, here {meant}"
 
 
 def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser) -> None:

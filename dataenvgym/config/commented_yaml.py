@@ -166,9 +166,8 @@ class _Comments:
         self._include(comments, group, package)
         prefix = "" if package == "_global_" else package
         if prefix:
-            head = self.heads.setdefault(prefix, [])
-            first, *rest = comments.head or [""]
-            head += [f"{group}={option}: {first}", *([" ".join(rest)] if rest else [])]
+            text = " ".join(filter(None, comments.head))
+            self.heads.setdefault(prefix, []).append(f"{group}={option}: {text}")
         self._add(comments, prefix)
 
     def _include(self, comments: Comments, group: str, package: str) -> None:

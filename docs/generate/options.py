@@ -11,7 +11,6 @@ import yaml
 from dataenvgym.cli.listing import ORDER
 from dataenvgym.config.class_defaults import class_options, filled, sections
 from dataenvgym.config.commented_yaml import (
-    FULL,
     Comments,
     annotated_yaml,
     read_comments,
@@ -23,6 +22,8 @@ from dataenvgym.config.own_classes import ENTRY_POINTS
 from dataenvgym.shipped_configs import config_directory
 from docs.generate.commands import cell
 
+FULL = 80
+"""A comment line of at least this length was wrapped: the next line continues it."""
 OVERVIEW = """\
 ---
 search:

@@ -4,35 +4,19 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("arguments", "meant"),
-    [
-        ("run agent=random --iterations=3 seed=1", "episode.iterations=3"),
-        ("run --seed 1", "seed=1"),
-        ("run --agent gold", "agent=gold"),
-        ("run --learning-rate 0.1", "trainer.learning_rate=0.1"),
-        ("run --records 20", "agent.records_per_iteration=20"),
-        ("run --seed", "seed=VALUE"),
-        ("run --seed --fresh", "seed=VALUE"),
-        ("study --seeds 0,1", "seed=0,1"),
-        ("eval --samples 10", "samples=10"),
-        ("eval --model openai/x", "model=openai/x"),
-    ],
+    "arguments",
+    ["run --iterations=3 seed=1", "run --seed 1", "study --seeds 0,1", "eval --model openai/x"],
 )
-def test_an_option_of_the_configuration_typed_as_a_flag_is_said_as_an_override(
-    dataenvgym, folder, arguments, meant
-):
-    dataenvgym.refuses(f"have no dashes: KEY=VALUE, here {meant}\n", *arguments.split())
+def test_an_option_of_the_configuration_typed_as_a_flag_is_refused(dataenvgym, folder, arguments):
+    dataenvgym.refuses("have no dashes: KEY=VALUE\n", *arguments.split())
 
 
-@pytest.mark.parametrize(
-    "arguments", ["run --frehs", "run --nonsense 4", "run -q", "report run --seed 1"]
-)
-def test_another_unknown_flag_gets_no_override(dataenvgym, folder, arguments):
+@pytest.mark.parametrize("arguments", ["run --frehs", "run -q", "report run --seed 1"])
+def test_an_unknown_flag_is_named(dataenvgym, folder, arguments):
     result = dataenvgym(*arguments.split())
     assert result.code == 2
     flag = next(word for word in arguments.split() if word.startswith("-"))
     assert f"there is no argument {flag!r}." in result.err
-    assert "KEY=VALUE" not in result.err
 
 
 @pytest.mark.parametrize(
