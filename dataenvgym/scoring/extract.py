@@ -41,12 +41,13 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"[^\s${}]+")
 _HASHES = re.compile(r"(?<!#)####(?!#)[^\S\n]*([^\n]*)")
 _MARK = (
-    r"answer\b[*_]*+(?:,\s\w++,)?(?:\s++to\s++[^.\n]{1,80}?)?(?:\s++(?:is|equals)\b\s*+:?+|\s*+[:=])"
+    r"answer\b[*_]*+(?:,\s\w++,)?(?:\s++to\s++[^.\n]{1,80}?)?(?:\s++(?:is|equals)\b\s*+:?+|\s*+[:=≈])"
     r"[*_]*+\s*+"
 )
 _FINAL_ANSWER = re.compile(rf"\bfinal\s+{_MARK}", re.IGNORECASE)
 _ANSWER = re.compile(rf"\b{_MARK}", re.IGNORECASE)
 _MATHS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_AND_MATHS = re.compile(r",?\s?(?:and|or)?,?\s?\$")
 _SENTENCE_END = re.compile(
     r"(?<!\b[ie]\.[eg])(?<!\bapprox)(?<!\b(?:Rs|ca))(?<!\bviz)[.!?](?=\s|$|\*)|\n"
     r"|,?\s(?:because|since|so|which|where|as)\s|\s(?:I hope)\b"
@@ -114,7 +115,7 @@ def _bare_answer(text: str) -> str | None:
 def _stated(tail: str) -> str:
     """The answer at the beginning of the text after "the answer is"."""
     tail = _WHICH_IS.sub("", tail[:_MAX_SENTENCE].lstrip("*_ \t"))
-    if maths := _MATHS.match(tail):
+    if (maths := _MATHS.match(tail)) and not _AND_MATHS.match(tail, maths.end()):
         return next(part for part in maths.groups() if part is not None).strip()
     end = _SENTENCE_END.search(tail)
     sentence = tail[: end.start()] if end else tail

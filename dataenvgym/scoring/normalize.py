@@ -31,7 +31,7 @@ _SIGNS = {
     "≥": r"\ge ",
     "⩾": r"\ge ",
     "≠": r"\ne ",
-    **dict.fromkeys("≈≅≃∼", r"\approx "),
+    **dict.fromkeys("≈≅≃∼≒", r"\approx "),
     "∪": r"\cup ",
     "∩": r"\cap ",
     "∈": r"\in ",

@@ -140,13 +140,16 @@ _CANONICAL = {
 }
 _CONNECTORS = frozenset({"of", "per", "in", "a", "an", "the", "for", "at", "on"})
 _LONG_WORD = 4
+_CHANGES = re.compile(
+    r"(?i:(?:hundred|thousand|million|billion|trillion|ten)(?:th)?s?|plus|minus|squared|cubed)$"
+)
 
 UNIT_LETTERS = frozenset("mgshlLCF")
 """Letters that may also be a variable; the comparison decides."""
 
 _TRAILING_TEXT = re.compile(r"(?<=[\d})%\]])\s*\\text\s*\{([^{}]*)\}\s*(\^\s*\{?\s*-?\d\s*\}?)?$")
 _TRAILING_WORDS = re.compile(
-    r"(?<=[\d})%.])\s*([^\W\d_](?:[^\W\d_]|[/ .-])*?)(\^\s*\{?\s*\d\s*\}?|\d)?$"
+    r"(?<=[\d})%.])\s*([^\W\d_](?:[^\W\d_]|[/ .-])*?)(\^\s*\{?\s*\d\s*\}?|(?<! )\d)?$"
 )
 
 
@@ -172,7 +175,7 @@ def units_clash(one: str, other: str) -> bool:
 
 def _is_unit(words: list[str], *, compound: bool) -> bool:
     """Whether all words are units; single letters count only in a compound such as `m/s`."""
-    if all(word.lower() in _CONNECTORS for word in words):
+    if all(w.lower() in _CONNECTORS for w in words) or any(_CHANGES.match(w) for w in words):
         return False
     return all(
         len(word) >= _LONG_WORD

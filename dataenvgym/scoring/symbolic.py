@@ -100,6 +100,8 @@ def _numerically_equal(one: Any, other: Any) -> bool | None:
 
 def _is_zero(number: Any) -> bool:
     """Whether a number is 0: sympy adds digits until two are certain; without these, it is 0."""
+    if number.is_rational and (exact := number.doit()).is_Rational:
+        return bool(exact == 0)
     parts = _value(number, 2).as_real_imag()
     return all(part == 0 or part._prec == 1 for part in parts)
 

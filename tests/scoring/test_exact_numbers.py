@@ -9,7 +9,8 @@ import pytest
 from dataenvgym.scoring import grade_pairs
 
 PAIRS = [
-    ("2^{100}-1", "2^{100}", False), (r"2^{100}\cdot 2", "2^{101}", True),
+    ("2^{100}-1", "2^{100}", False), ("2^{50000}", "2^{50000}+1", False),
+    (r"2^{100}\cdot 2", "2^{101}", True),
     (r"\frac{1}{1004!}", r"\frac{1}{1006!}", False), ("100!+1", "100!", False),
     (r"\frac{2019!}{2020!}", r"\frac{1}{2020}", True), (r"1-\frac{1}{2^{100}}", "1", False),
     (r"\binom{200}{100}", r"\binom{200}{100}-1", False), ("2^{-100}+1", "1", False),
