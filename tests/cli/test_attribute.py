@@ -26,12 +26,13 @@ def test_groups_of_a_file_can_be_named(dataenvgym, run, folder):
     assert ["first", "two", "2"] in [line.split()[:3] for line in lines]
 
 
-def test_mistakes_are_refused(dataenvgym, run):
+def test_mistakes_are_refused(dataenvgym, run, as_received):
     dataenvgym.refuses("there is no run 'q'", "attribute", "q")
-    dataenvgym.refuses("a folder may not choose", "attribute", "r")
     dataenvgym.refuses(
         "by is 'skil', expected one of skill, subskill", "attribute", "r", "--by", "skil"
     )
     dataenvgym.refuses("where there is no file", "attribute", "r", "--groups", "no.json")
     dataenvgym.refuses("not allowed with", "attribute", "r", "--by", "skill", "--groups", "no.json")
     dataenvgym.refuses("has no finished iteration 9", "attribute", "r", "--iteration", "9")
+    as_received()
+    dataenvgym.refuses("a folder may not choose", "attribute", "r")

@@ -113,8 +113,8 @@ def check(folder, file, kind, command, dataenvgym, root):
 
 @pytest.mark.parametrize("n", [pytest.param(150, marks=pytest.mark.slow), 12])
 def test_no_file_of_a_folder_stops_a_command(dataenvgym, folders, folder, n):
-    for mutant in random.Random(n).sample([*mutants(folders)], n):
-        check(*mutant, dataenvgym, folder)
+    for place, file, kind, command in random.Random(n).sample([*mutants(folders)], n):
+        check(place, file, kind, command, dataenvgym, folder)
 
 
 def test_links_of_a_received_folder_lead_nowhere_else(dataenvgym, folders, folder, as_received):
