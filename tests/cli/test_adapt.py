@@ -51,7 +51,7 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
         ("there is no teacher", ("task=pocket_knowledge", "arms.names=[teacher_edits]")),
         ("seeds is 0, expected", ("task=pocket_knowledge", "seeds=0")),
         ("merged student of RestEM", ("task=pocket_knowledge", "student=simulated")),
-        ("rest_em.rounds=3", ("task=pocket_knowledge", "--rounds", "3")),
+        ("KEY=VALUE", ("task=pocket_knowledge", "--rounds", "3")),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(dataenvgym, folder, said, typed):
