@@ -141,7 +141,8 @@ _CANONICAL = {
 _CONNECTORS = frozenset({"of", "per", "in", "a", "an", "the", "for", "at", "on"})
 _LONG_WORD = 4
 _CHANGES = re.compile(
-    r"(?i:(?:hundred|thousand|million|billion|trillion|ten)(?:th)?s?|plus|minus|squared|cubed)$"
+    r"(?i:(?:hundred|thousand|million|billion|trillion|ten)(?:th)?s?|plus|minus|squared|cubed|negative"
+    r"|factorial|below|half)$"
 )
 
 UNIT_LETTERS = frozenset("mgshlLCF")

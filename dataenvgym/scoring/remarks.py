@@ -46,12 +46,12 @@ _PHRASE = re.compile(
     r"|final|qed|by|then|see|naturally|rounded|\w\w+[^m]ly)\b"
 )
 _DOUBT = re.compile(
-    r"\b(?:not?|n?or|but|maybe|perhaps|wait|wrong|incorrect|plus|minus|less|more|times|unless|else"
-    r"|if|otherwise|mod|modulo|negative)\b"
+    r"\b(?:not?|n?or|but|maybe|perhaps|wait|wrong|incorrect|and a|plus|minus|less|more|times|unless"
+    r"|else|if|otherwise|mod|modulo|negative)\b"
 )
 _NUMBER = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred|thousand"
-    r"|million|dozen|half|\w+teen|\w+ty)\b"
+    r"|millions?|dozen|half|\w+teen|\w+ty)\b"
 )
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
@@ -59,11 +59,10 @@ _ONES = (
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _TIMES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6}
-_VALUES = {word: n for n, word in enumerate(_ONES.split())}
-_VALUES |= {word: 10 * n for n, word in enumerate(_TENS.split(), 2)}
+_VALUES = dict(zip(f"{_ONES} {_TENS}".split(), (*range(20), *range(20, 100, 10)), strict=True))
 _WORD = "|".join([*_VALUES, *_TIMES, "and"])
 _SPELLED = re.compile(
-    rf"(?:,? or |, | - | / | \()((?:(?:{_WORD})(?:[\s-]|(?=\)?$)))+)\)?$", re.IGNORECASE
+    rf"(?:,? or |, | - | / | [(\[])((?:(?:{_WORD})(?:[\s-]|(?=[)\]]?$)))+)[)\]]?$", re.IGNORECASE
 )
 
 

@@ -28,7 +28,8 @@ OPEN = (
     " or 8", " or more", ", or 8", " (or 8)", ", 8", "; 8", ", y = 3", " and a half", ", no, wait",
     " (mod 7)", " - pi", " times two", ":4", " (x+1)", ", eight", ", even", " (not sure)",
     ", eight of them", " million", " squared", " tenths", " times 3", ", or eight", " (eight)",
-    " plus 1", " (8 of 9, not 7)", " for odd x", " (0.5)", " [8]", ", or seventy",
+    " plus 1", " (8 of 9, not 7)", " for odd x", " (0.5)", " [8]", " [million]",
+    " factorial", " (and a half)", " in millions", " in half", ", or seventy",
 )  # fmt: skip
 NOT = (
     "more than", "less than", "at least", "not", "minus", "half of", "between 3 and", "twice",

@@ -38,13 +38,13 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _REVERSED = re.compile(
-    r"(?<![\w'])([A-Z])[).:]{0,2}(?:,?\s(?:(?!\b[A-Z]\b|\bis\b)[^.\n]){1,60}?)?,?\s"
+    r"(?<![\w'])(?<!n.t think\s)([A-Z])[).:]{0,2}(?:,?\s(?:(?!\b[A-Z]\b|\bis\b)[^.\n]){1,60}?)?,?\s"
     r"(?:is|seems|must be|should be|would be)"
     r"\s(?:the )?(?:only |most |clearly )?(?:correct|right|best|true|(?<=the\s)answer)\b"
 )
 _CONCLUSION = re.compile(
-    r"(?<!wrong answer\s)(?<!incorrect answer\s)\b(?:is|conclusion|it's|be|therefore|thus"
-    r"|hence|so|think|believe|say|guess|answer|option|choice)[,:]?\s"
+    r"(?<!wrong answer\s)(?<!incorrect answer\s)(?<!not\s)(?<!n.t\s)\b(?:is|conclusion|it's|be"
+    r"|therefore|thus|hence|so|think|believe|say|guess|answer|option|choice)[,:]?\s"
     r"\(?([A-Z])\)?[.!]?\s*\Z",
     re.IGNORECASE,
 )
@@ -62,20 +62,18 @@ _LETTER = re.compile(
 )
 _WORD = re.compile(r"\s(?!(?:because|since|as|for|which|and|or|but|is|it|with|due|given|that)\b)\w")
 _ANOTHER = re.compile(
-    r"[\s)]{1,3}(?:or|and|&)\s|\s?/\s?|\)?[,;\s]\s?(?=[(]?[A-Z]\)?[.]?\s*(?:\n|\Z))"
+    r"[\s)]{1,3}(?:or|and|&)\s|\s?/\s?|\)?[,;\s]\s?(?=[(]?[A-Z]\)?(?:,|[.]?\s*(?:\n|\Z)))"
 )
 _SUPPOSED = re.compile(
     r"\b(?:suppos|assum|if|thought|at first|initially)(?:(?!\bbut\b)[^.\n]){0,60}\Z", re.IGNORECASE
 )
 _SENTENCE = re.compile(
-    r"(?:(?!\bnot\b|n't\b)[^.\n])*?\b(?:is|it's)\s((?!(?:the )?(?:correct|right))[^.\n]+)\.?"
+    r"(?:(?!\bnot\b|n't\b|doubt|never|cannot|whether|\bif\b|\?)[^.\n])*?"
+    r"\b(?:is|it's)\s((?!(?:the )?(?:correct|right))[^.?\n]+)\.?"
     r"|([^.\n]+?)\sis\s(?:the )?(?:correct|right)\b[^.\n]*\.?",
     re.IGNORECASE,
 )
-_ALONE = re.compile(
-    r"(?:(?:option|choice|correct|final|result|ans)[.:]?\s)?[(\[]?\s?([a-z])\s?[)\]]?[ .:!]*",
-    re.IGNORECASE,
-)
+_ALONE = re.compile(r"(?:(?:option|choice|ans)[.:]?\s)?[(\[]?\s?([A-Za-z])\s?[)\]]?[ .:!]*")
 _KEY = re.compile(r"^(?:the|an?)\s|(?<=\w)[.'\u2019](?=\s|$|[^\W\d])")
 _LONGEST = 300
 _AFTER = re.compile(r"$|[\s,;:!?)]")
@@ -93,15 +91,11 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
         if said or is_boxed:
             return said
     text = _plain(reply)
-    found: list[tuple[bool, int, str | None]] = [
-        (
-            not _SUPPOSED.search(text[max(m.start() - 80, 0) : m.start()]),
-            m.end(),
-            _said(text[m.end() : m.end() + _LONGEST], texts),
-        )
-        for m in _STATED.finditer(text)
-    ]
-    found += [(True, m.end(), m[1]) for m in _REVERSED.finditer(text)]
+    found: list[tuple[bool, int, str | None]]
+    found = [(True, m.end(), m[1]) for m in _REVERSED.finditer(text)]
+    for m in _STATED.finditer(text):
+        is_sure = not _SUPPOSED.search(text[max(m.start() - 80, 0) : m.start()])
+        found.append((is_sure, m.end(), _said(text[m.end() : m.end() + _LONGEST], texts)))
     stated = max([one for one in found if one[2] and one[2] in texts], default=None)
     if stated and stated[0]:
         return stated[2]
@@ -115,9 +109,7 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
         return stated[2]
     sentence = _SENTENCE.fullmatch(text) if len(text) <= _LONGEST else None
     keys = {_key(said) for said in (text, *(sentence.groups("") if sentence else ())) if said}
-    same = [
-        a for a, t in texts.items() if t and keys & {t, f"{a} {t}".lower(), f"{a}, {t}".lower()}
-    ]
+    same = [a for a, t in texts.items() if t and keys & {t, f"{a} {t}".lower()}]
     alone = _ALONE.fullmatch(text)
     letter = alone[1].upper() if alone else same[0] if len(same) == 1 else None
     return letter if letter in texts else None

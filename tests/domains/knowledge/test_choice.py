@@ -53,7 +53,9 @@ def test_a_choice_is_read_without_the_word_answer(reply):
      "The answer is either Rome or Oslo", "The answer is B/C.", "The answer is not B.",
      "B is incorrect.", "Option B is not correct.", "A) Paris\nB) Rome\nC) Oslo\nD) Bern",
      "(B) is incorrect.", "I would not choose B.", "The wrong answer is B.", "\\boxed{A, B}",
-     "<answer>A, B</answer>", "The answer is C++.", "The answer is D = 3.", "I doubt it is so.",
+     "<answer>A, B</answer>", "The answer is C++.", "The answer is D = 3.",
+     "I don't think B is correct.", "It can't be B", "Choose A, B, C or D.",
+     "I doubt it is Rome.", "Is it Rome?",
      "The answer is B.\n\\boxed{\\text{Madrid}}", "The answer is B.\n\\boxed{C"],
 )  # fmt: skip
 def test_no_choice_is_guessed(reply):
