@@ -102,7 +102,7 @@ def foreign(
             return
         hints = None
         if (target := value.get("_target_")) is not None:
-            own = f"{name}." if name else ""
+            target, own = str(target), f"{name}." if name else ""
             known = {(k.removeprefix(own), v) for k, v in known if k.startswith(own)}
             if target in shipped or ("_target_", target) in known:
                 known |= values_of(target)

@@ -57,6 +57,7 @@ EVIL = {
     "trainer._target_": "dataenvgym.tasks.os.system",
     "task.source": {"_target_": "os.system"},
     "task.more": [{"_target_": "os.system"}],
+    "task.made": {"_target_": ["os.system"]},
     "task.sandbox": "unsafe_local",
     "task.world": "evil.World",
     "task.mcp": {"command": ["sh", "evil.sh"]},
