@@ -167,6 +167,12 @@ class Summary(Model):
             figure.savefig(path)
         return figure
 
+    def _repr_html_(self) -> str:
+        """The summary as a notebook shows it."""
+        from dataenvgym.episodes.tables import to_html
+
+        return to_html(self)
+
 
 def best_iteration(iterations: Sequence[IterationResult | IterationSummary]) -> int:
     """The earliest iteration with the best validation score."""

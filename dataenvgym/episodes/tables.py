@@ -1,11 +1,13 @@
 """The results of an episode, as rich tables and lines for a terminal.
 
-Notebooks have the same as a data frame.
+Notebooks have the same as a data frame, and as HTML with the learning curve.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -13,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dataenvgym.episodes.plots import curve_bytes
 from dataenvgym.episodes.summary import IterationSummary, Summary, best_iteration
 from dataenvgym.episodes.texts import by_fault, change, plain, score, several
 from dataenvgym.episodes.warning_log import warning_lines
@@ -146,3 +149,18 @@ def to_frame(summary: Summary) -> pd.DataFrame:
     ]
     columns = [*names, "n_dropped", "seconds", *named, *(f"n_errors_{fault}" for fault in faults)]
     return pd.DataFrame(rows, columns=columns)
+
+
+def to_html(summary: Summary) -> str:
+    """The outcome, the terminal's table of iterations, and the curve, in self-contained HTML."""
+    console = Console(record=True, file=StringIO(), width=100, highlight=False)
+    console.print(Text(plain(summary.title), style="bold"))
+    for line in (outcome(summary), *shares(summary.problems)):
+        console.print(Text(line), soft_wrap=True)
+    if summary.iterations:
+        console.print(iteration_table(summary.iterations, console.width), crop=False)
+    text = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+    if not summary.iterations:
+        return text
+    image = base64.b64encode(curve_bytes(summary)).decode()
+    return f'{text}\n<img src="data:image/png;base64,{image}" width="720">'

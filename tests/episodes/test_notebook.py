@@ -46,6 +46,18 @@ def test_a_plot_is_a_figure_that_can_be_written(summary, tmp_path):
         summary.model_copy(update={"iterations": ()}).plot()
 
 
+def test_a_notebook_shows_the_outcome_a_table_and_the_curve_and_no_markup_of_a_name(summary):
+    html = summary._repr_html_()
+    assert "&lt;b&gt;t, taught by a, seed 0" in html
+    assert "failed calls" not in html
+    assert "+0.100" in html
+    assert 'src="data:image/png;base64,' in html
+    assert (
+        "running"
+        in summary.model_copy(update={"iterations": (), "status": "running"})._repr_html_()
+    )
+
+
 def test_a_summary_is_read_from_a_path_in_words(play, tmp_path):
     made = play(tmp_path / "run", iterations=1)
     assert read_summary(str(tmp_path / "run")) == made

@@ -216,9 +216,12 @@ def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path):
     assert read_summary(tmp_path / "run") == summary
     assert '"faults"' in (tmp_path / "run" / "summary.json").read_text()
     assert "| 4 (4 user) |" in write_report(tmp_path / "run").read_text()
+    assert "failed calls" in summary._repr_html_()
+    assert "4 (4 user)" in summary._repr_html_()
     frame = pytest.importorskip("pandas") and summary.to_pandas()
     assert frame["n_errors_user"].tolist() == [4, 4]
 
 
 def test_without_errors_nothing_is_said_of_faults(finished_run):
     assert "fault" not in (finished_run / "summary.json").read_text()
+    assert "failed calls" not in read_summary(finished_run)._repr_html_()
