@@ -68,7 +68,7 @@ def study_notes(results: StudyResults) -> list[str]:
         for one in task.strategies
         for lost in one.missing
     ]
-    return [*notes, *missing, *results.notes]
+    return [*notes, *_smallest_p(results), *missing, *results.notes]
 
 
 def _race_notes(race: Race, n_tasks: int, has_ceilings: bool) -> Iterator[str]:
@@ -171,6 +171,22 @@ def _floor_notes(task: TaskResult, *, several_tasks: bool) -> list[str]:
                 "without a record budget. It is not compared with the strategies."
             )
     return notes
+
+
+def _smallest_p(results: StudyResults) -> Iterator[str]:
+    """Say which p value the number of seeds can reach at best."""
+    for task in results.tasks if results.test == "sign_flip" else ():
+        compared = [one.comparisons["val_gain"] for one in task.strategies if one.comparisons]
+        m = len(compared)
+        for n in (len(one.seeds) for one in compared):
+            least = 2.0 / 2**n
+            if n and least * m > 0.05:
+                yield (
+                    f"With {several(n, 'pair')} no sign-flip p is below {least:.3g}, or "
+                    f"{min(1.0, least * m):.3g} after Holm for {several(m, 'comparison')}: only "
+                    "more seeds can give a significant difference (.05 or less)."
+                )
+                return
 
 
 # --- warnings ---

@@ -83,6 +83,8 @@ def test_notes_name_missing_seeds_the_floor_and_the_limits_of_few_seeds():
         "base student (floor) scores validation 0.500, test 0.400; the same in all 9 run" in notes
     )
     assert "*: significant (.05 or less); no star: not significant" in notes
+    assert "With 4 pairs no sign-flip p is below 0.125" in notes
+    assert "more seeds are needed" not in "\n".join(study_notes(results(n=10)))
 
 
 def test_markdown_has_the_same_rows_and_the_command():
