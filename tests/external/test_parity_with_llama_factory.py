@@ -239,7 +239,15 @@ CASES: Mapping[str, Case] = {
         [record for record in THOUGHT_RECORDS if "</think>m" not in str(record)], OFF, SWITCHED
     ),
     "thoughts, switched on": Case(THOUGHT_RECORDS, ON, SWITCHED),
-    "thoughts, switched off, preference": Case(THOUGHT_PREFERENCES, OFF, SWITCHED),
+    "thoughts, switched off, preference": Case(
+        [
+            record.model_copy(update={"history": ()})
+            for record in THOUGHT_PREFERENCES
+            if "</think>m" not in record.chosen
+        ],
+        OFF,
+        SWITCHED,
+    ),
     "thoughts, switched off, kto": Case([r for r in JUDGED if not r.history], OFF, SWITCHED),
 }
 
