@@ -37,7 +37,7 @@ from dataenvgym.errors import ConfigurationError
 from ..fakes import Teacher
 
 TASK = PocketMathTask()
-BANDIT = {"records_per_pull": [0], "discount": [0.0, 1.1]}
+BANDIT = {"records_per_pull": [0], "discount": [0.0, 1.1], "prior": [1.0], "prior_weight": [0.0]}
 IMPOSSIBLE = [
     (partial(Agent, NoPolicy(), NoEngine(), name="a"), {"records_per_iteration": [0]}),
     (partial(TreeAgent, AlternatingPolicy(), name="a"), {"records_per_iteration": [0]}),
@@ -73,6 +73,7 @@ IMPOSSIBLE = [
         partial(SelfConsistencyEngine, TASK),
         {"samples": [0], "tries": [0], "temperature": [0.0], "agreement": [0.0]},
     ),
+    (partial(SelfConsistencyEngine, TASK, agreement=0.9), {"most_agreement": [0.8]}),
 ]
 
 

@@ -233,6 +233,8 @@ class SelfConsistencyEngine(SelfAnswersEngine):
 
     Args:
         agreement: the least share of answers that must agree, above 0.
+        most_agreement: the largest share; a value below 1 leaves out problems that the student is
+            sure of.
         samples, temperature, tries, prefixes: as for `SelfAnswersEngine`.
     """
 
@@ -241,6 +243,7 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         task: TaskInterface,
         *,
         agreement: float = 0.75,
+        most_agreement: float = 1.0,
         samples: int = 8,
         temperature: float = 1.0,
         tries: int = 4,
@@ -249,15 +252,20 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         super().__init__(
             task, samples=samples, temperature=temperature, tries=tries, prefixes=prefixes
         )
-        if not 0 < agreement <= 1:
-            raise ConfigurationError(f"agreement is {agreement}, expected more than 0, at most 1")
+        if not 0 < agreement <= most_agreement <= 1:
+            raise ConfigurationError(
+                f"agreement is {agreement} and most_agreement is {most_agreement}, expected "
+                "0 < agreement <= most_agreement <= 1"
+            )
         self.agreement = agreement
+        self.most_agreement = most_agreement
 
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
         """Pick the first try of the majority if it is large enough; scores are not used."""
         answers = [answer for answer, _ in answers_of(self.task, tries)]
         place, votes = majority(answers, sameness_of(self.task, tries[0].instance))
-        return tries[place] if votes / self.samples >= self.agreement else None
+        is_enough = self.agreement <= votes / self.samples <= self.most_agreement
+        return tries[place] if is_enough else None
 
 
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) -> tuple[int, int]:

@@ -36,19 +36,13 @@ _LEAST = 0.01
 """The least progress of an arm, so that no arm is given up for good."""
 
 
-_PRIOR = 0.2
-"""Expected progress of an unknown arm: the share of its errors that a pull removes."""
-
-
-_PRIOR_WEIGHT = 1.0
-"""Weight of the prior, in the unit of observations (pulls times the arm's share of errors)."""
-
-
 class BanditOptions(TypedDict, total=False):
     """Keyword arguments of `BanditPolicy` that each bandit passes on."""
 
     records_per_pull: int
     discount: float
+    prior: float
+    prior_weight: float
 
 
 class BanditPolicy(ABC):
@@ -57,6 +51,9 @@ class BanditPolicy(ABC):
     Args:
         records_per_pull: records that a pull spends, at least 1.
         discount: weight of an iteration's rewards relative to the next iteration's, in (0, 1].
+        prior: expected progress of an unknown arm: the share of its errors that a pull removes.
+        prior_weight: weight of the prior, in the unit of observations (pulls times the arm's share
+            of errors), more than 0.
     """
 
     name: str
@@ -67,11 +64,20 @@ class BanditPolicy(ABC):
         *,
         records_per_pull: int = 15,
         discount: float = 0.7,
+        prior: float = 0.2,
+        prior_weight: float = 1.0,
     ) -> None:
         check_at_least(1, records_per_pull=records_per_pull)
         if not 0 < discount <= 1:
             raise ConfigurationError(f"discount is {discount}, expected more than 0, at most 1")
+        if not 0 <= prior < 1 or not prior_weight > 0:
+            raise ConfigurationError(
+                f"prior is {prior} and prior_weight is {prior_weight}, expected from 0 to less "
+                "than 1, and more than 0"
+            )
         self.records_per_pull = records_per_pull
+        self.prior = prior
+        self.prior_weight = prior_weight
         self.discount = discount
         self._weights: dict[str, float] = {}  # pulls times the share of errors, discounted
         self._sums: dict[str, float] = {}  # of progress, with these weights
@@ -96,8 +102,8 @@ class BanditPolicy(ABC):
         self.observe(accuracies)
         seen = np.array([self._weights.get(skill, 0.0) for skill in skills])
         means = np.array([self.mean_progress(skill) for skill in skills])
-        weights = seen + _PRIOR_WEIGHT
-        means = (seen * means + _PRIOR_WEIGHT * _PRIOR) / weights
+        weights = seen + self.prior_weight
+        means = (seen * means + self.prior_weight * self.prior) / weights
         # a skill without errors may have some that were not found: count half a wrong instance
         errors = np.array([max(1 - accuracies[s], 0.5 / len(groups[s])) for s in skills])
         records: Counter[str] = Counter()

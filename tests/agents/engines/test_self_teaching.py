@@ -63,13 +63,16 @@ def failing_thrice(problem, sample):
     ("say", "options", "n_records"),
     [
         (mostly(5), {}, 0),  # too few agree
-        (mostly(7), {}, 3),
+        (mostly(8), {"most_agreement": 0.99}, 0),  # the student is certain
+        (mostly(7), {"most_agreement": 0.99}, 3),
         (failing_thrice, {}, 0),  # failed calls have no vote
         (failing_thrice, {"agreement": 0.6}, 3),
         (lambda p, sample: "#### 7777", {}, 3),  # a common error, for gold is not read
     ],
 )
-def test_a_majority_is_learned_if_it_is_large_enough(task, say, options, n_records):
+def test_a_majority_is_learned_if_it_is_neither_too_small_nor_too_large(
+    task, say, options, n_records
+):
     student = student_of(task, say)
     records = generate(SelfConsistencyEngine(task, **options), student, Assignment(3))
     assert len(records) == n_records
