@@ -40,6 +40,7 @@ from dataenvgym.config.overrides import (
     check_choices,
     check_keys,
     check_values,
+    keys_of,
     new_speakers,
     parse_overrides,
 )
@@ -259,7 +260,7 @@ def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None
                 OmegaConf.to_container(config, resolve=True)
             break
         except OmegaConfBaseException as error:
-            explained = ConfigurationError(explain_reference(error, overrides))
+            explained = ConfigurationError(explain_reference(error, overrides, keys_of(config)))
             if "Environment variable" not in str(error):
                 raise explained from error
             need(explained)

@@ -93,6 +93,7 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
                 from dataenvgym.config.own_classes import offered
 
                 options = sorted({*groups[override.key], *offered(override.key)})
+                _refuse_several(override, options)
                 own = f", or your own class ({override.key}=my_module.MyClass)"
                 raise ConfigurationError(
                     f"there is no {override.text.lstrip('+')}."
@@ -105,6 +106,16 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
                 f"there is no group {override.key!r}.{did_you_mean(override.key, groups)} "
                 f"The groups are: {', '.join(groups)}."
             )
+
+
+def _refuse_several(override: Override, options: Collection[str]) -> None:
+    """If the value is a list of options, raise an error that says what to do."""
+    named = re.split(r"[\s,]+", (override.value or "").strip("[]() "))
+    if len(named) > 1 and set(named) & set(options):
+        raise ConfigurationError(
+            f"{override.text!r} names {len(named)} options, expected one. Several are for a study: "
+            f"dataenvgym study {override.key}={','.join(named)}"
+        )
 
 
 def check_keys(
@@ -121,6 +132,12 @@ def check_keys(
     for override in overrides:
         if override.sign == "~" and override.key in config:
             raise _needed(override)
+        group = override.key.replace(".", "/")
+        if group != override.key and override.value in groups.get(group, ()):
+            raise ConfigurationError(
+                f"{override.key} is a section of options, and {override.value!r} is one choice of "
+                f"them, which takes a slash: {group}={override.value}"
+            )
         if override.key.partition(".")[0] == "hydra":
             raise ConfigurationError(
                 f"{override.text!r} sets an option of Hydra itself, which has no effect here: "
@@ -142,12 +159,24 @@ def check_keys(
                 raise ConfigurationError(
                     f"there is no option {override.key!r} with the chosen {override.section}. It "
                     f"belongs to {', '.join(others[:5])}{more}: choose that, or leave it out"
+                    + _plus_for_own_class(override, config)
                 )
             way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
             raise ConfigurationError(
                 f"there is no option {override.key!r}."
                 f"{_suggestion(override.key, [*groups, *known])}{way_out}"
             )
+
+
+def _plus_for_own_class(override: Override, config: DictConfig) -> str:
+    section = config.get(override.section)
+    if not OmegaConf.is_dict(section) or "_target_" not in section.keys():  # noqa: SIM118
+        return ""
+    # missing in `custom` until the overrides are applied
+    target = (
+        "" if OmegaConf.is_missing(section, "_target_") else str(section._target_ or "dataenvgym.")
+    )
+    return "" if target.startswith("dataenvgym.") else f". Your class takes it as +{override.text}"
 
 
 def _needed(override: Override) -> ConfigurationError:

@@ -187,7 +187,7 @@ def test_impossible_configurations_are_refused_with_a_solution(override, expecte
 
 
 def test_a_group_that_the_chosen_option_does_not_use_is_refused():
-    with pytest.raises(ConfigurationError, match="agent/policy=random does not fit"):
+    with pytest.raises(ConfigurationError, match="agent/policy has no place"):
         compose(["agent=custom", "agent._target_=my.Agent", "agent/policy=random"])
 
 
