@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
+from dataenvgym import exact_json
 from dataenvgym.agents.engines import seeded
 from dataenvgym.agents.engines.llm.records import records_in
 from dataenvgym.agents.engines.record_pool import TextSimilarity
@@ -50,6 +51,7 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.judging.rubric import RubricVerdict
 from dataenvgym.judging.verdicts import read_verdict
 from dataenvgym.llama_factory.entries import TAGS, parse_turn
+from dataenvgym.llm import payloads
 from dataenvgym.llm.repair import json_alone, json_in
 from dataenvgym.llm.structured import parse_reply
 from dataenvgym.records import (
@@ -62,6 +64,7 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.records.model import escaped
+from dataenvgym.rollouts import faults
 from dataenvgym.sandbox import supervision
 from dataenvgym.scoring import extract_final_answer
 from dataenvgym.scoring.code.extraction import LONGEST_CODE, extract_code
@@ -249,6 +252,14 @@ PARSERS: dict[str, Parser] = {
         json.dumps([{"id": 0, "name": "f", "args": {"a": text}}])
     ),
     "plan in code": lambda text: code_form.read(text, {"f"}),
+    # servers
+    "error of a server": lambda text: payloads.OF_ONE.search(text.encode(errors="replace")),
+    "long numbers": lambda text: exact_json.loads(
+        f"[{10**320}, {json.dumps(text)}]", as_written=True
+    ),
+    "text without what was said": lambda text: faults._without(
+        (Message(role="user", content=text),), [text]
+    ),
     # knowledge
     "choice": lambda text: read_choice(text, ["Paris", "Rome"]),
     "answer to a question": lambda text: (exact_match(text, ["Denver"]), f1(text, ["Denver"])),

@@ -29,7 +29,7 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.llm.loop import LoopThread
 from dataenvgym.llm.outages import Revival, Scout, Trouble, backoff, is_transient, refuses_all
-from dataenvgym.llm.payloads import RequestForm, chat_payload, of_one, parse_reply, server_message
+from dataenvgym.llm.payloads import OF_ONE, RequestForm, chat_payload, parse_reply, server_message
 from dataenvgym.llm.session import HttpAnswer, Session
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import without_secrets
@@ -282,7 +282,7 @@ class Dispatcher:
                 return found
             status = found
         reason = f"HTTP {answer.status}: {server_message(answer.body)}"
-        if of_one(answer.body):
+        if OF_ONE.search(answer.body):
             return Failure(reason=reason)
         if is_transient(status):
             return Trouble(reason, retry_after=answer.retry_after)

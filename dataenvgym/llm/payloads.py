@@ -192,10 +192,10 @@ def _with_calls(text: Any, calls: Any) -> Any:
     return "\n".join(said)
 
 
-of_one = re.compile(
+OF_ONE = re.compile(
     rb'"(content_filter|content_policy_violation|flagged_input|context_length_exceeded)"'
-).search
-"""Finds the code of an error that concerns this conversation alone."""
+)
+"""The code of an error that concerns this conversation alone."""
 
 
 def server_message(body: bytes) -> str:

@@ -620,8 +620,9 @@ try:
 except OSError: pass
 print(count)
 """
-    first, second = (box.run(code).text.splitlines() for _ in range(2))
-    assert first[0] != second[0]
+    runs = [box.run(code).text.splitlines() for _ in range(4)]
+    assert len({run[0] for run in runs}) > 1  # a clock of some ms
+    first = runs[0]
     assert [first[0].partition(" ")[2], first[1]] == ["['ptmx']", "64"]
 
 

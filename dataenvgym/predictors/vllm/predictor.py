@@ -312,7 +312,8 @@ class VllmPredictor(RemembersFormer):
         before, name = self._name, None
         try:
             if folder is not None and not is_whole:
-                served_rank(folder)
+                if kind_of(folder) == "adapter":
+                    served_rank(folder)
                 name = new_name(folder)
                 server.load(name, folder)
         except BaseException:
