@@ -49,7 +49,7 @@ def ray_of_two():
                     [*start, *options, "--disable-usage-stats"],
                     stdout=output,
                     stderr=output,
-                    env=environment(),
+                    env={**environment(), "RAY_AUTH_MODE": "disabled"},
                 )
             stack.callback(node.wait, 20)
             stack.callback(machine.kill)
@@ -66,7 +66,7 @@ def test_the_episode_of_a_machine_without_power_continues_on_the_other(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env={**environment(), "RAY_AUTH_MODE": "disabled"},
     )
     # each machine has room for one, so both are in use
     wait_for(lambda: all((folder / f"mark-{seed}").exists() for seed in (0, 1)))
