@@ -24,7 +24,7 @@ from dataenvgym.workspace import naming_damage
 
 MARKS_FILE = "files.json"
 OF_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
-"""What the files of a training begin with, in its folder."""
+"""The beginnings of the names of a training's files, in its folder."""
 LARGE = 2**28
 """Size in bytes from which only the size is checked until the file is used (whole students)."""
 

@@ -7,8 +7,8 @@ temporary files of killed processes (`remove_temporaries`). Secrets are redacted
 (see `secrets`), not in bytes. On a disk that is read-only, writing what is there already does
 nothing, so that a finished command shows its results again.
 
-Files that are read may come from somebody else. So only regular files are opened, of a limited size
-where a file, or a line of it, is read as a whole (`open_file`, `read_bytes`).
+Another person may have written a file that is read. So only regular files are opened, and their
+size is limited where a file, or a line of it, is read as a whole (`open_file`, `read_bytes`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 LARGEST = 2**28
 """The most bytes of a JSON file, and of a line of JSON lines."""
 _LARGEST_YAML, _MOST_EVENTS, _DEEPEST, _MOST_REFERENCES = 2**20, 20_000, 100, 1000
-"""What OmegaConf reads in a few seconds, of a YAML file that we wrote."""
+"""Limits of a YAML file: OmegaConf reads one of this size in a few seconds."""
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -169,7 +169,7 @@ class AdaptationRequest(Model):
 
 
 def ignored_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What an answer says about fields that a request does not have; nothing if there are none."""
+    """The part of an answer that names the ignored fields of a request; empty without any."""
     unknown = [name[:80] for name in fields if name not in AdaptationRequest.model_fields]
     return {"ignored_fields": unknown[:20]} if unknown else {}
 

@@ -23,7 +23,7 @@ _PLAIN = str.maketrans(
 _CAPITALS = str.maketrans("\u0397\u039c\u039d\u03a5", "HMNY")
 """Greek capitals that look like other Latin letters than their small forms do."""
 _ACCENTS = frozenset({1, *range(10, 37), *range(200, 241)})
-"""Combining classes of marks that are no letters: not the vowel signs of many scripts."""
+"""Combining classes of accents; the vowel signs of many scripts are in other classes."""
 
 
 def words_of(text: str) -> list[str]:

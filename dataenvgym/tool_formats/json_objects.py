@@ -61,7 +61,7 @@ def parse_json(text: str) -> Any:
 def parsed_arguments(given: Any) -> Any:
     """The arguments of a call; they may be JSON text, as in OpenAI's API (see `parse_json`).
 
-    Null and empty text, as models write them for a tool without parameters, are no arguments.
+    Models write null or empty text for a tool without parameters: both give no arguments.
     """
     if given is None or (isinstance(given, str) and given.strip() in ("", "null")):
         return {}

@@ -83,7 +83,7 @@ class TrainingTurn:
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """What a student learns to write after a prompt.
+    """The text that a student learns to write after a prompt.
 
     Attributes:
         opening: what the template itself writes before a reply, such as an empty thought.

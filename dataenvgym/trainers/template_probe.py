@@ -1,6 +1,6 @@
 """Renders a chat template in a process with limits; `trainers.student` runs this as a script.
 
-A template is a program: one from somebody else may loop for ever, or make a text that fills the
+A template is a program: a received one may loop for ever, or make a text that fills the
 memory. It gets the environment of transformers, and some usual conversations. The exit code is 0
 for a template that renders them, or refuses to.
 """

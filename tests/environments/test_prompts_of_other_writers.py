@@ -62,7 +62,7 @@ def test_llama_factory_is_refused_before_the_first_evaluation(make_student, tmp_
         with pytest.raises(EvaluationError):
             begin(predictor)
     else:
-        with pytest.raises(ConfigurationError, match=r"differ.*trainer=in_process"):
+        with pytest.raises(ConfigurationError, match="differ"):
             begin(predictor)
     predictor.trainer = InProcessTrainer()
     with pytest.raises(EvaluationError):

@@ -219,5 +219,5 @@ def test_a_gold_answer_that_is_a_number_keeps_its_digits(tmp_path, form, number,
 def test_a_number_that_no_reader_holds_is_refused_with_its_line(tmp_path, number):
     path = tmp_path / "p.jsonl"
     path.write_text(f'{{"question": "n?", "answer": 1}}\n{{"question": "m?", "answer": {number}}}')
-    with pytest.raises(InvalidInstanceError, match=r"p\.jsonl:2: not valid JSON"):
+    with pytest.raises(InvalidInstanceError, match=r"p\.jsonl:2"):
         _ = MathTask({"test": path}, split="test").instances
