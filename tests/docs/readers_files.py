@@ -46,7 +46,7 @@ class MyTask(PocketMathTask):
 
 def write_files(page: str, folder: Path) -> None:
     """Write what a reader of the page has: its own files, and those of pages that it builds on."""
-    texts = files("docs/recipes.md") | _OF_PAGES.get(page, dict)() | files(page)
+    texts = files("docs/improve_my_model.md") | _OF_PAGES.get(page, dict)() | files(page)
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
