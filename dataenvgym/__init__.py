@@ -5,8 +5,8 @@
     environment = OpenEnded(PocketMathTask(), InProcessPredictor())
     summary = run_episode(environment, MyAgent(), iterations=5)
 
-The names in `__all__` are the public API (see docs/api.md). Each is imported at first use, so
-`import dataenvgym` stays fast. Importing the package registers its environments with gymnasium.
+The names in `__all__` are the public API (docs/reference/index.md). Each is imported at first use,
+so `import dataenvgym` stays fast. Importing the package registers its environments with gymnasium.
 """
 
 from importlib import import_module

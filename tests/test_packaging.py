@@ -98,7 +98,7 @@ def test_the_sdist_has_the_files_that_contributors_need(packages):
     with tarfile.open(path) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     wanted = {"Makefile", "LICENSE", "CHANGELOG.md", "requirements.lock", "tests/conftest.py"}
-    wanted |= {"docs/api.md", "examples/minimal.py", "benchmarks/learning.py", ".ci/run"}
+    wanted |= {"docs/concepts.md", "examples/minimal.py", "benchmarks/learning.py", ".ci/run"}
     assert wanted <= names
 
 
