@@ -76,7 +76,7 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
             "completion" gives the student the bare text to complete, and trains it on prompt and
             completion (docs/completion.md).
         chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
-            false}, in evaluation and training (docs/prompts.md).
+            false}, in evaluation and training (docs/teachers.md).
 
     Raises:
         ConfigurationError: for an invalid value; at first use, if the student cannot be loaded.

@@ -74,7 +74,7 @@ class VllmOptions:
             "completion" gives the student the bare text to complete, and trains it on prompt and
             completion (docs/completion.md).
         chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
-            false}, in evaluation and training (docs/prompts.md).
+            false}, in evaluation and training (docs/teachers.md).
         tool_parser: how a started server parses calls for "native": vLLM's
             `--tool-call-parser`, such as "hermes", "llama3_json" or "mistral".
         options: more options of vLLM's server by name, such as {"quantization": "fp8"}.
