@@ -230,7 +230,7 @@ def _profiles() -> dict[str, str]:
 
 _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "README.md": _agent_of_the_front_page,
-    "docs/social_own_scenes.md": _functions_that_speak,
+    "docs/social.md": _functions_that_speak,
     "docs/speakers.md": _own_task,
     "docs/store.md": _profiles,
     "docs/studies.md": _own_classes,
