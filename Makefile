@@ -190,8 +190,8 @@ bench-lm: external-llamafactory external-vllm external-smollm2
 bench-swap: external-vllm
 	$(BIN)/python -m benchmarks.swap
 
-# The learning figures of docs/figures.md: 25 episodes, about 30 minutes. docs/studies.md has the
-# study's command.
+# The learning figures of docs/figures.md: 25 episodes, about 30 minutes. That page has the
+# study's command, too.
 figures: setup $(VENV)/.bubblewrap
 	for figure in gain "gain --task pocket_code" "gain --task pocket_tools" \
 	  "gain --task pocket_social" honesty; do \

@@ -1,4 +1,4 @@
-"""Measure the tasks of docs/teach.md: does the policy that fits a pressure gain more?
+"""Measure the tasks of docs/strategies.md: does the policy that fits a pressure gain more?
 
     python -m benchmarks.pressures                         all tasks, seeds 1, 2 and 3
     python -m benchmarks.pressures traps drift --seeds 1   some of them

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 MEASURED = (0.196, 0.227, 0.242, 0.233, 0.238, 0.228, 0.224, 0.216, 0.207)
 """Mean gains of the nine strategies of the README's study."""
 SD = 0.021
-"""Median standard deviation of their differences to random at a seed (docs/studies.md)."""
+"""Median standard deviation of their differences to random at a seed (docs/figures.md)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The benchmark of the tasks of docs/teach.md."""
+"""The benchmark of the tasks under pressure (docs/strategies.md)."""
 
 import pytest
 

@@ -100,7 +100,7 @@ class TrainingConfig(Model):
         effective_batch_size: the number of records of an update, over all devices: the trainer sets
             `gradient_accumulation_steps` by it. None leaves that as it is.
         curriculum: sections of a training in stage `sft`, one after another, each with its mixture
-            of records; in place of `num_train_epochs` (docs/selection.md#a-curriculum). None
+            of records; in place of `num_train_epochs` (docs/strategies.md#a-curriculum). None
             trains on all records in random order.
         max_steps: -1 uses `num_train_epochs`.
         warmup_steps: a number of steps, or, below 1, a share of all steps.

@@ -138,6 +138,10 @@ def _functions_that_speak() -> dict[str, str]:
     return files("docs/speakers.md")
 
 
+def _bad_batches() -> dict[str, str]:
+    return files("docs/strategies.md")
+
+
 def _own_classes() -> dict[str, str]:
     return {"my_module.py": _AGENT}
 
@@ -233,6 +237,7 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "docs/social.md": _functions_that_speak,
     "docs/speakers.md": _own_task,
     "docs/store.md": _profiles,
+    "docs/figures.md": _bad_batches,
     "docs/studies.md": _own_classes,
     "docs/tool_use.md": _world_behind_a_server,
     "docs/tool_use_mcp.md": _world_behind_a_server,

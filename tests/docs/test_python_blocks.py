@@ -15,7 +15,6 @@ REDIS = "redis://127.0.0.1:6379/0"
 TESTED_BY = {
     "README.md": "tests/test_examples.py",
     "docs/sandbox.md": "tests/sandbox/test_opening.py",
-    "docs/trying_records.md": "tests/environments/test_trials.py",
 }
 """Pages whose only block needs a part that a test has to bring."""
 BLOCKS = [

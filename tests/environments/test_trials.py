@@ -130,7 +130,7 @@ def test_an_agent_tries_two_batches_and_gives_the_better_one(task, student, tmp_
 
 
 def test_the_agent_of_the_docs_returns_the_better_batch(task, student):
-    page = Path(__file__).parents[2] / "docs" / "trying_records.md"
+    page = Path(__file__).parents[2] / "docs" / "strategies.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
     exec(code, names := {})
 

@@ -146,7 +146,7 @@ def test_races_of_equals_ask_for_a_part_of_their_runs():
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.name)
 def test_false_claims_are_rare_for_any_truth(truth):
-    """At most .028 in 1,000 studies each (see docs/studies.md), so 300 leave room for chance."""
+    """At most .028 in 1,000 studies each (see docs/figures.md), so 300 leave room for chance."""
     row = simulate(truth, 20, 300, np.random.default_rng(1))
     assert row["false claims"] <= 0.05
     assert row["compute"] < 0.55
