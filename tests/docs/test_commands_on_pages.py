@@ -70,7 +70,7 @@ NEEDS = {
 }
 """Folders of DATAENVGYM_DATA that tasks read."""
 NOT_A_PAGE = ("CHANGELOG.md",)
-OF_THE_PAGE = re.compile(r"\b(RUN|NAME metrics|EARLIER)\b")
+OF_THE_PAGE = re.compile(r"\b(RUN|NAME '?metrics|EARLIER)\b")
 
 
 def _by_page() -> dict[str, list[str]]:
