@@ -1,4 +1,4 @@
-"""The page for users of DataEnvGym: its commands work."""
+"""The section for users of DataEnvGym: its commands and names work."""
 
 import importlib
 import re
@@ -19,8 +19,8 @@ from dataenvgym.storage import write_json
 
 from .fakes import Teacher, lost
 
-PAGE = Path(__file__).parents[1] / "docs" / "from_dataenvgym.md"
-TEXT = PAGE.read_text()
+PAGE = Path(__file__).parents[1] / "docs" / "reproducing.md"
+TEXT = PAGE.read_text().partition("## Coming from DataEnvGym\n")[2].partition("\n## ")[0]
 COMMANDS = re.findall(r"^    dataenvgym run (.+)$", TEXT.replace("\\\n", " "), flags=re.MULTILINE)
 OVERRIDES = sorted(
     {

@@ -358,7 +358,7 @@ examples:
 
 Each request trains an adapter from the untouched student, and asks its
 questions with and without it. Requests have the fields of SEAL's clients; see
-docs/adaptation_server.md.""",
+docs/self_editing.md.""",
         "--adaptations-dir",
     ),
     Command(

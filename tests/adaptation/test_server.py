@@ -1,15 +1,19 @@
 """The adaptation server in a thread, with a student by rule."""
 
 import json
+import os
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from socket import create_connection
+from socket import SO_REUSEADDR, SOL_SOCKET, create_connection, socket
 from urllib.parse import urlsplit
 
 import pytest
@@ -303,11 +307,42 @@ def test_a_request_that_does_not_arrive_in_time_is_cut_off(student, tmp_path, mo
         assert answer.result(60)[0] == 200  # it has waited for longer
 
 
+def on_the_page():
+    """The first command, the first request, how it is sent, and its answer."""
+    page = (Path(__file__).parents[2] / "docs" / "self_editing.md").read_text()
+    section = page.partition("## Adaptation server\n")[2]
+    command, *_ = re.findall(r"^    (dataenvgym .+)$", section, re.MULTILINE)
+    sent, *_ = re.findall(r"^    (curl .+)$", section, re.MULTILINE)
+    request = re.search(r'^```json title="request.json"\n(.*?)^```', section, re.M | re.DOTALL)[1]
+    answer = re.search(r"^```json\n(.*?)^```", section, re.M | re.DOTALL)[1]
+    return command, request, sent, json.loads(answer)
+
+
+@pytest.mark.slow
+def test_the_first_command_of_the_page_answers_its_first_request_as_printed(tmp_path):
+    command, request, sent, expected = on_the_page()
+    with socket() as free:
+        free.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        try:
+            free.bind(("127.0.0.1", urlsplit(shlex.split(sent)[1]).port))
+        except OSError:
+            pytest.skip("the port of the page is in use")
+    (tmp_path / "request.json").write_text(request)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    here = {"cwd": tmp_path, "env": {**os.environ, "PATH": path}, "text": True}
+    with subprocess.Popen(shlex.split(command), stderr=subprocess.PIPE, **here) as server:
+        try:
+            assert " is at http" in server.stderr.readline()
+            said = subprocess.check_output(shlex.split(sent), timeout=60, **here)
+        finally:
+            server.terminate()
+    assert json.loads(said) == expected
+
+
 def test_the_first_request_of_the_page_has_the_answer_on_the_page(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "adaptation_server.md").read_text()
-    command = re.search(r"    dataenvgym serve-adaptation (.*)", page)[1]
-    request, expected = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
-    config = compose(command.split())
+    command, request, _, expected = on_the_page()
+    request = json.loads(request)
+    config = compose(command.split()[2:])
     task = build_task(config)
     monkeypatch.setattr("tests.adaptation.test_server.TASK", task)
     with serving(build_predictor(config, task=task), tmp_path) as (url, _):
