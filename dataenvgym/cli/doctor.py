@@ -212,10 +212,10 @@ def sandbox_finding() -> Finding:
         with open_sandbox("bubblewrap", workers=1) as sandbox:
             result = sandbox.run("print(6 * 7)")
     except (ConfigurationError, SandboxError) as error:
-        way_out = "apt-get install bubblewrap, or see docs/sandbox.md; code tasks need it"
+        way_out = "apt-get install bubblewrap, or see docs/code.md; code tasks need it"
         return Finding(name, "missing", str(error), way_out)
     if result.text.strip() != "42":
-        way_out = "see docs/sandbox.md; code tasks need it"
+        way_out = "see docs/code.md; code tasks need it"
         return Finding(name, "missing", f"a first program ended as {result!r}", way_out)
     return Finding(name, "ok", f"{_version('bwrap')}, ran a program")
 

@@ -7,7 +7,7 @@
 
 `interface` has the contract: `Sandbox`, `Limits`, `ExecutionResult`. `open_sandbox` opens a
 backend: `bubblewrap`, which runs code in namespaces, or, by explicit choice only, `unsafe_local`.
-`docs/sandbox.md` lists the attacks that it withstands, and those that it does not.
+`docs/code.md` lists the attacks that it withstands, and those that it does not.
 """
 
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Sandbox, Status

@@ -37,7 +37,7 @@ To add a domain, write two classes:
 - `TaskEnvironment.begin(instance)` returns the conversation that the student sees first (default:
   the instruction in the environment's `prompt_template`); override it for tools or personas. If
   its first message declares `tools`, the student's calls are in `conversation[-1].tool_calls`
-  (see docs/tool_use_formats.md).
+  (see docs/tool_use_benchmarks.md).
   Engines write training records with the same prompts (see `prompt_template`).
 - `respond` may return `Outcome(messages=..., done=False)`: the next message of a user or tool. The
   conversation continues, for at most `max_turns` of the student's messages.

@@ -4,7 +4,7 @@ import json
 from itertools import product
 from pathlib import Path
 
-from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, tool
+from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 
 GOODS = ["tea", "rice", "corn", "salt", "milk", "wool",
          "soap", "coal", "bread", "honey", "sugar", "flour"]  # fmt: skip
@@ -28,20 +28,25 @@ class Depot(World[Goods]):
     @tool(writes=True)
     def join(self, item: str, place: str) -> str:
         """Bring a good to a place."""
-        self.check(item in GOODS and place in PLACES)
+        require(item in GOODS and place in PLACES)
         self.state.goods[item] = Good(place=place)
         return "ok"
 
     @tool(writes=True)
     def free(self, item: str) -> str:
         """Throw a good away."""
-        self.check(item in self.state.goods)
+        require(item in self.state.goods)
         del self.state.goods[item]
         return "ok"
 
-    def check(self, known):
-        if not known:
-            raise ToolError("there is no such item or place")
+    @check
+    def is_at(self, item: str, place: str) -> bool:
+        return item in self.state.goods and self.state.goods[item].place == place
+
+
+def require(known):
+    if not known:
+        raise ToolError("there is no such item or place")
 
 
 def problems():
@@ -58,4 +63,4 @@ def problems():
 if __name__ == "__main__":
     rows = ({"id": f"p{n}", **row} for n, row in enumerate(problems()))
     Path("depot.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    print("depot.jsonl is written; docs/tools_tutorial.md teaches the depot")
+    print("depot.jsonl is written; docs/tool_use_worlds.md uses it")

@@ -1,7 +1,6 @@
 """Files that pages take for granted: a reader's own problems, classes and options."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +41,15 @@ class MyTask(PocketMathTask):
     def make_environment(self):
         return Greeted(self.instances, others=self.others)
 """
+_CALLS = {
+    "id": "tea-1",
+    "instruction": "Bring the tea to the mill.",
+    "skill": "bring",
+    "gold": [{"name": "join", "arguments": {"item": "tea", "place": "mill"}}],
+    "basis": ["calls", "said"],
+    "said": ["mill"],
+}
+"""A problem that needs no look at the state, which is the server's."""
 
 
 def write_files(page: str, folder: Path) -> None:
@@ -151,43 +159,27 @@ def _own_task() -> dict[str, str]:
 
 
 def _world() -> dict[str, str]:
-    """The world and the problem that the page on worlds shows, under a reader's names."""
-    page = "docs/tool_use_worlds.md"
-    world, *_ = (block for block in blocks(page) if block.language == "python")
-    (problem,) = re.findall(
-        r'^    (\{"id": "pay-1".*?\}\]\})$', (ROOT / page).read_text(), re.M | re.S
-    )
+    """The world and the problems that the page on worlds shows, under a reader's names."""
+    shown = files("docs/tool_use_worlds.md")
     return {
-        "my_module.py": world.text.replace("Office", "MyWorld"),
-        "problems.jsonl": _lines([json.loads(problem)]),
+        "my_module.py": shown["depot.py"].replace("Depot", "MyWorld"),
+        "problems.jsonl": shown["problems.jsonl"],
+        "calls.jsonl": _lines([_CALLS]),
     }
 
 
 def _worlds() -> dict[str, str]:
-    """The world, and a finished synthesis, so that the teacher is not asked."""
+    """The worlds, and a finished synthesis, so that the teacher is not asked."""
     with TemporaryDirectory() as folder:
         library = Path(folder) / "library"
         synthesize(library, "a library", scripted(answers()))
         made = [path for path in library.rglob("*") if path.is_file()]
         texts = {str(path.relative_to(folder)): path.read_text() for path in made}
-    return _world() | texts
+    return _world() | texts | _depot()
 
 
-def _world_with_a_user() -> dict[str, str]:
-    written = _world()
-    user = {"kind": "model", "instructions": "You are Ann. You want to pay bill_2."}
-    problem = json.loads(written["problems.jsonl"]) | {"user": user}
-    return written | {"problems.jsonl": _lines([problem])}
-
-
-def _world_behind_a_server() -> dict[str, str]:
-    """A problem that needs no look at the state, which is the server's."""
-    gold = [{"name": "pay", "arguments": {"bill_id": "bill_2"}}]
-    problem = {"id": "pay-1", "instruction": "Pay bill_2, 7.50 dollars.", "skill": "pay"}
-    problem |= {"gold": gold, "basis": ["calls", "said"], "said": ["bill_2"]}
-    examples = ROOT / "examples" / "tool_use"
-    own = {name: (examples / name).read_text() for name in ("own_world.py", "own_world.jsonl")}
-    return _world() | own | {"calls.jsonl": _lines([problem])} | _plans()
+def _world_and_plans() -> dict[str, str]:
+    return _world() | _plans()
 
 
 def _plans() -> dict[str, str]:
@@ -216,7 +208,7 @@ def _lines(rows: list[dict[str, object]]) -> str:
 
 
 def _depot() -> dict[str, str]:
-    """The example that the page runs, and what it writes."""
+    """The example whose world the page shows, and what it writes."""
     text = (ROOT / "examples" / "tool_use" / "depot.py").read_text()
     names: dict[str, Any] = {}
     exec(text, names)
@@ -239,11 +231,8 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "docs/store.md": _profiles,
     "docs/figures.md": _bad_batches,
     "docs/studies.md": _own_classes,
-    "docs/tool_use.md": _world_behind_a_server,
-    "docs/tool_use_mcp.md": _world_behind_a_server,
-    "docs/tool_use_plans.md": _plans,
-    "docs/tool_use_users.md": _world_with_a_user,
+    "docs/tool_use.md": _world_and_plans,
+    "docs/tool_use_benchmarks.md": _plans,
     "docs/tool_use_worlds.md": _worlds,
-    "docs/tools_tutorial.md": _depot,
     "docs/write_your_own.md": _own_classes,
 }

@@ -47,7 +47,6 @@ NOT_HERE = {
     "task.judge_prompt=sotopia model=openai/NAME task.others.partner=openai/OTHER "
     "task.others.judge=openai/JUDGE": "needs Sotopia's database; test_sotopia_judge.py",
     f"{AIRLINE}NAME {USER}": NO_DATA,
-    f"{AIRLINE}gpt-5.4-mini {USER}": NO_DATA,
     "dataenvgym run task=tau2 task.domain=telecom student=hf student.path=Qwen/Qwen3-0.6B "
     f"predictor.tool_format=hermes agent/engine=rejection_sampling {USER}": NO_DATA,
     f"{RETAIL} model=openai/gpt-5.4-mini {USER} {JUDGE}": NO_DATA,
@@ -126,7 +125,7 @@ def test_the_commands_of_a_page_run(page, folder, reader, here, data, capfd):
     write_files(page, folder)
     if "runs/mine/" in PAGES[page]:
         write_adapter(folder / "runs/mine/iterations/003/adapter", here.student)
-    if files(page) or page in ("docs/code.md", "docs/quickstart.md"):
+    if files(page) or page == "docs/quickstart.md":
         for block in blocks(page):
             if block.language == "python" and not block.title:
                 exec(compile(block.text, page, "exec"), {"__name__": "block"})

@@ -5,7 +5,7 @@ import runpy
 
 import pytest
 
-from .pages import PAGES, commands, files
+from .pages import PAGES, ROOT, commands, files
 from .readers_files import write_files
 
 WITH_FILES = [page for page in PAGES if files(page)]
@@ -59,15 +59,17 @@ def test_the_least_task_and_the_least_student_work_together(folder):
 
 
 @pytest.mark.slow
-def test_the_pocket_student_learns_the_world_of_the_tutorial(folder, monkeypatch):
+def test_the_pocket_student_learns_the_world_of_the_page(folder, monkeypatch):
     from dataenvgym.cli.main import main
     from dataenvgym.storage import read_json
 
-    page = "docs/tools_tutorial.md"
+    page = "docs/tool_use_worlds.md"
     write_files(page, folder)
-    runpy.run_path("depot.py", run_name="__main__")
+    example = ROOT / "examples" / "tool_use" / "depot.py"
+    assert files(page)["depot.py"] in example.read_text()
+    runpy.run_path(str(example), run_name="__main__")
     monkeypatch.syspath_prepend(folder)
-    (command,) = (line for line in commands(page) if "depot.Depot" in line)
+    (command,) = (line for line in commands(page) if "run task=world task.world=depot" in line)
     assert main([*command.split()[1:], "name=depot"]) == 0
     summary = read_json(folder / "runs" / "depot" / "summary.json")
     assert summary["iterations"][0]["val_score"] == 0.0

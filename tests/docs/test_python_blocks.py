@@ -14,7 +14,6 @@ from .pages import PAGES, ROOT, blocks, files
 REDIS = "redis://127.0.0.1:6379/0"
 TESTED_BY = {
     "README.md": "tests/test_examples.py",
-    "docs/sandbox.md": "tests/sandbox/test_opening.py",
 }
 """Pages whose only block needs a part that a test has to bring."""
 BLOCKS = [

@@ -1,8 +1,7 @@
-"""`open_sandbox`, and the backend that docs/sandbox.md shows."""
+"""`open_sandbox`, and the backend of examples/code/own_sandbox.py."""
 
-import re
+import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -43,12 +42,10 @@ def test_importing_the_sandbox_loads_no_backend():
     assert "unsafe_local" not in done.stdout
 
 
-def test_the_backend_of_the_documentation_works():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/sandbox.md").read_text(), re.DOTALL)
-    block = next(b for b in blocks if "class " in b)
-    assert block.count("\n") <= 70, "a backend is a class of one screen"
-    names: dict[str, Any] = {}
-    exec(compile(block, "docs/sandbox.md", "exec"), names)
+def test_the_backend_of_the_example_works():
+    example = ROOT / "examples" / "code" / "own_sandbox.py"
+    assert example.read_text().count("\n") <= 76, "a backend is a class of one screen"
+    names = runpy.run_path(str(example))
     with open_sandbox(names["LauncherSandbox"], workers=2, launcher=("env", "-u", "HOME")) as box:
         assert isinstance(box, Sandbox)
         code = "import sys, os, helper\nprint(sys.stdin.read(), helper.X, 'HOME' in os.environ)"
