@@ -228,7 +228,7 @@ _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "README.md": _agent_of_the_front_page,
     "docs/social.md": _functions_that_speak,
     "docs/speakers.md": _own_task,
-    "docs/store.md": _profiles,
+    "docs/running.md": _profiles,
     "docs/figures.md": _bad_batches,
     "docs/studies.md": _own_classes,
     "docs/tool_use.md": _world_and_plans,

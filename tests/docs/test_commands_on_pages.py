@@ -36,7 +36,7 @@ NOT_HERE = {
     "dataenvgym serve student=hf student.path=Qwen/Qwen3-8B": "needs vLLM; it runs until Ctrl-C",
     "dataenvgym eval task=inspect task.name=inspect_evals/gsm8k +task.arguments.fewshot=5 "
     "model=openai/NAME": "needs inspect_evals; tests/evaluation/test_inspect_task.py",
-    "dataenvgym run task.tasks=[pocket_math,pocket_code] agent=open_ended agent/engine=llm "
+    'dataenvgym run "task.tasks=[pocket_math,pocket_code]" agent=open_ended agent/engine=llm '
     "teacher=openai teacher.model=NAME": "two tasks of 400 problems; tests/tasks/test_several.py",
     "dataenvgym eval task=api_bank task.turns=calls task.checkout=DAMO-ConvAI/api-bank "
     "model=openai/NAME": "needs API-Bank's repository; test_api_bank_original.py",

@@ -104,7 +104,7 @@ def test_aligned_columns_become_a_literal_block(module):
 
 
 def test_a_page_that_a_docstring_names_exists_and_is_linked():
-    assert with_links("See docs/store.md.") == "See [docs/store.md](../../store.md)."
+    assert with_links("See docs/social.md.") == "See [docs/social.md](../../social.md)."
     root = Path(__file__).parents[2]
     code = "\n".join(file.read_text() for file in (root / "dataenvgym").rglob("*.py"))
     pages = set(re.findall(r"\bdocs/[\w/]+\.md", code))

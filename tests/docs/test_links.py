@@ -9,17 +9,17 @@ from docs.generate.links import turned
 @pytest.mark.parametrize(
     ("page", "source", "link", "expected"),
     [
-        ("faq.md", None, "../examples/study.py", "examples/study_py.md"),
-        ("faq.md", None, "../examples", "examples/index.md"),
-        ("faq.md", None, "../CHANGELOG.md#a", "project/changelog.md#a"),
-        ("faq.md", None, "../README.md", "index.md"),
-        ("faq.md", None, "store.md#x", "store.md#x"),
+        ("running.md", None, "../examples/study.py", "examples/study_py.md"),
+        ("running.md", None, "../examples", "examples/index.md"),
+        ("running.md", None, "../CHANGELOG.md#a", "project/changelog.md#a"),
+        ("running.md", None, "../README.md", "index.md"),
+        ("running.md", None, "social.md#x", "social.md#x"),
         ("reference/index.md", None, "../../examples/study.py", "../examples/study_py.md"),
-        ("project/changelog.md", "CHANGELOG.md", "docs/store.md#x", "../store.md#x"),
+        ("project/changelog.md", "CHANGELOG.md", "docs/social.md#x", "../social.md#x"),
         ("project/changelog.md", "CHANGELOG.md", "examples/study.py", "../examples/study_py.md"),
-        ("faq.md", None, "https://example.org/a.md", "https://example.org/a.md"),
-        ("faq.md", None, "#here", "#here"),
-        ("faq.md", None, "../gone.md", "../gone.md"),
+        ("running.md", None, "https://example.org/a.md", "https://example.org/a.md"),
+        ("running.md", None, "#here", "#here"),
+        ("running.md", None, "../gone.md", "../gone.md"),
     ],
 )
 def test_a_link_leads_to_the_page(page, source, link, expected):

@@ -1,4 +1,4 @@
-"""The messages that the troubleshooting page explains are those of the code."""
+"""The error messages that the page on running explains are those of the code."""
 
 import ast
 import re
@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MESSAGES = re.findall(
-    r"^### (.+)$", (ROOT / "docs" / "troubleshooting.md").read_text(), flags=re.MULTILINE
-)
+PAGE = (ROOT / "docs" / "running.md").read_text()
+MESSAGES = re.findall(r"^### (.+)$", PAGE.partition("## Errors by message")[2], flags=re.MULTILINE)
 
 
 @cache

@@ -453,11 +453,11 @@ def test_a_dump_in_redis_is_that_of_the_files(redis_dump, dump):
         assert getattr(in_redis.profiles, kind) == getattr(in_files.profiles, kind)
 
 
-def test_the_page_on_stores_reads_and_plays_such_a_server(
+def test_the_page_on_running_reads_and_plays_such_a_server(
     redis_dump, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[3] / "docs" / "store.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "running.md").read_text()
     (block,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.S) if "read_sotopia(" in b)
     exec(block.replace("redis://127.0.0.1:6379/0", redis_dump[0]), {})
     assert len(capsys.readouterr().out.splitlines()) == len(FILES["EnvironmentProfile"])
