@@ -74,7 +74,7 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
             pocket student, or else "llama_factory".
         format: "chat" puts prompts into the student's chat template, which it must have.
             "completion" gives the student the bare text to complete, and trains it on prompt and
-            completion (docs/completion.md).
+            completion (docs/real_model.md).
         chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
             false}, in evaluation and training (docs/teachers.md).
 

@@ -72,7 +72,7 @@ class VllmOptions:
             records with tools.
         format: "chat" puts prompts into the student's chat template, which it must have.
             "completion" gives the student the bare text to complete, and trains it on prompt and
-            completion (docs/completion.md).
+            completion (docs/real_model.md).
         chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
             false}, in evaluation and training (docs/teachers.md).
         tool_parser: how a started server parses calls for "native": vLLM's
