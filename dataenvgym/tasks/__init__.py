@@ -42,7 +42,7 @@ To add a domain, write two classes:
 - `respond` may return `Outcome(messages=..., done=False)`: the next message of a user or tool. The
   conversation continues, for at most `max_turns` of the student's messages.
 - `respond` may ask other models, such as a user or a judge, with `yield Ask(...)`; they are the
-  task's `others` (docs/speakers.md).
+  task's `others` (docs/write_your_own.md).
 - `Outcome(scores={"kind": 0.5})` adds further scores by name. Reports, `summary.json`, `report.md`
   and the table of `dataenvgym eval` show their means, overall and by skill. Code problems have
   `tests_passed`, the share of the tests that passed. Return a score that is not a mean over

@@ -3,7 +3,7 @@
 - An entry of Args or Attributes that describes several names counts for each of them.
 - `Attributes` also has the fields that the docstring leaves out, with their defaults.
 - Lines with aligned columns, as in the docstrings of packages, stay as they are.
-- The name of a page, such as docs/speakers.md, is a link to it.
+- The name of a page, such as docs/write_your_own.md, is a link to it.
 - Of special methods only `__call__` is shown.
 """
 

@@ -143,7 +143,7 @@ def _agent_of_the_front_page() -> dict[str, str]:
 
 
 def _functions_that_speak() -> dict[str, str]:
-    return files("docs/speakers.md")
+    return {"my_speakers.py": files("docs/write_your_own.md")["my_speakers.py"]}
 
 
 def _bad_batches() -> dict[str, str]:
@@ -154,8 +154,8 @@ def _own_classes() -> dict[str, str]:
     return {"my_module.py": _AGENT}
 
 
-def _own_task() -> dict[str, str]:
-    return {"my_module.py": _TASK}
+def _own_classes_and_task() -> dict[str, str]:
+    return {"my_module.py": _AGENT + _TASK}
 
 
 def _world() -> dict[str, str]:
@@ -227,12 +227,11 @@ def _profiles() -> dict[str, str]:
 _OF_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "README.md": _agent_of_the_front_page,
     "docs/social.md": _functions_that_speak,
-    "docs/speakers.md": _own_task,
     "docs/running.md": _profiles,
     "docs/figures.md": _bad_batches,
     "docs/studies.md": _own_classes,
     "docs/tool_use.md": _world_and_plans,
     "docs/tool_use_benchmarks.md": _plans,
     "docs/tool_use_worlds.md": _worlds,
-    "docs/write_your_own.md": _own_classes,
+    "docs/write_your_own.md": _own_classes_and_task,
 }

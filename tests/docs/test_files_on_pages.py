@@ -26,7 +26,7 @@ def test_the_pages_show_all_four_protocols(folder):
 
     for page in WITH_FILES:
         write_files(page, folder)
-    agent = importlib.import_module("my_agent").WeakSkillsAgent()
+    agent = importlib.import_module("my_agent").WeakSkillsAgent(task=None)
     task = importlib.import_module("capitals").CapitalsTask()
     student = importlib.import_module("my_student").LookUp()
     environment = importlib.import_module("my_environment").PricedEnvironment(task, student)
@@ -40,8 +40,7 @@ def test_the_pages_show_all_four_protocols(folder):
 def test_the_least_task_and_the_least_student_work_together(folder):
     from dataenvgym import OpenEnded
 
-    write_files("docs/write_your_own_task.md", folder)
-    write_files("docs/write_your_own_student.md", folder)
+    write_files("docs/write_your_own.md", folder)
     task = importlib.import_module("capitals").CapitalsTask()
     student = importlib.import_module("my_student").LookUp()
     environment = OpenEnded(task, student, directory=folder / "run")
