@@ -132,7 +132,7 @@ def test_the_readmes_agent_teaches_what_the_readme_says(tmp_path):
     script.write_text(block)
     shown = run(script, folder=tmp_path)
     before, after = re.findall(r"test (0\.\d+) -> (0\.\d+)", shown)[0]
-    assert float(after) > float(before) + 0.05
+    assert float(after) > float(before) + 0.04
     scores = [float(score) for score in re.findall(r"validation (0\.\d+)", shown)]
     assert max(scores) > scores[0] + 0.05
 
@@ -144,3 +144,5 @@ def test_the_readme_is_short_and_shows_what_its_example_prints():
     before, after = re.findall(r"test (0\.\d{3}) -> (0\.\d{3})", output)[0]
     assert float(after) > float(before)
     assert len(text.splitlines()) <= 150
+    prose = re.sub(r"```.*?```|^(?: {4}|\|).*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(prose.split()) <= 700
