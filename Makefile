@@ -47,23 +47,27 @@ $(VENV)/.installed: setup.py pyproject.toml $(VENV)/.dependencies
 run: setup
 	@$(BIN)/dataenvgym run --fresh $(ARGS)
 
-test: setup $(VENV)/.redis $(VENV)/.bubblewrap
+test: setup $(VENV)/.redis $(VENV)/.bubblewrap $(VENV)/.zsh
 	$(PYTEST) $(PYTEST_ARGS)
 
 # Tests of the cache that processes share want Debian's redis-server, those of the sandbox its
-# bubblewrap. What came of it stands in the file: "there" or "not to be had"; without it those
-# tests are skipped.
+# bubblewrap, those of the pages' commands its zsh, those of the site its chromium. What came of it
+# stands in the file: "there" or "not to be had"; without it those tests are skipped.
 $(VENV)/.redis: PROGRAM := redis-server
 $(VENV)/.redis: PACKAGE := redis-server
 $(VENV)/.bubblewrap: PROGRAM := bwrap
 $(VENV)/.bubblewrap: PACKAGE := bubblewrap
-$(VENV)/.redis $(VENV)/.bubblewrap: | $(VENV)/.created
+$(VENV)/.zsh: PROGRAM := zsh
+$(VENV)/.zsh: PACKAGE := zsh
+$(VENV)/.chromium: PROGRAM := chromium
+$(VENV)/.chromium: PACKAGE := chromium
+$(VENV)/.redis $(VENV)/.bubblewrap $(VENV)/.zsh $(VENV)/.chromium: | $(VENV)/.created
 	@$(INSTALL) \
 	if command -v $(PROGRAM) >/dev/null || debian $(PACKAGE); then echo "there" >$@; \
 	else echo "not to be had" >$@; \
 	  echo "$(PACKAGE) is not there and cannot be installed: tests that need it are skipped"; fi
 
-test-slow: setup $(VENV)/.bubblewrap
+test-slow: setup $(VENV)/.bubblewrap $(VENV)/.zsh $(VENV)/.chromium
 	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 # Episodes on a Slurm and on a Ray of two machines, which the tests start and end; only as root. They

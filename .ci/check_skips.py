@@ -1,7 +1,6 @@
 """Fails if a test was skipped that `allowed_skips.txt` does not name: a skip can hide a hole.
 
-Tests that miss redis-server, bubblewrap, SmolLM2, Slurm or network namespaces may be skipped where
-make could not install it.
+Tests that miss one of `PROGRAMS` may be skipped where make could not install it.
 
 Usage: check_skips.py REPORT.xml ... (pytest's --junitxml files).
 """
@@ -13,6 +12,8 @@ from pathlib import Path
 PROGRAMS = {
     "redis": "redis-server is not installed",
     "bubblewrap": "needs bubblewrap",
+    "zsh": "zsh is not installed",
+    "chromium": "chromium is not installed",
     "smollm2": "smollm2 is not installed",
     "slurm": "slurm-wlm and munge are not installed",
     "netns": "network namespaces",

@@ -177,8 +177,8 @@ examples:
   dataenvgym eval --run RUN            the best iteration of a run, on its task
   dataenvgym eval --run RUN --iteration 2 task=gsm8k
   dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\
-      metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]
-  dataenvgym eval task=pocket_math metrics=[accuracy,judge] teacher=openai \\
+      'metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]'
+  dataenvgym eval task=pocket_math "metrics=[accuracy,judge]" teacher=openai \\
       teacher.model=NAME judge.rubric='Is every step justified?'
   dataenvgym eval task=social model=openai/NAME \\
       task.others.partner=openai/OTHER task.others.judge=openai/JUDGE

@@ -13,7 +13,9 @@ PAGES = {
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 _COMMAND = re.compile(
-    r"^ {4,}(?P<line>dataenvgym .+)$|`(?:\.venv/bin/)?(?P<inline>dataenvgym [^`\n]+)`", re.MULTILINE
+    r"^ {4,}(?P<line>(?:dataenvgym|cd|python -m pytest) .+)$"
+    r"|`(?:\.venv/bin/)?(?P<inline>dataenvgym [^`\n]+)`",
+    re.MULTILINE,
 )
 
 
@@ -37,8 +39,8 @@ def files(page: str) -> dict[str, str]:
 def commands(page: str) -> list[str]:
     """The lines with `dataenvgym`, of blocks and inside of sentences, without comments, in order.
 
-    A line with `...` or COMMAND among its words, and an inline one without arguments, only name a
-    command.
+    Lines of blocks that change the folder or run a test come with them. A line with `...` or
+    COMMAND among its words, and an inline one without arguments, only name a command.
     """
     text = PAGES[page].replace("\\\n", " ")
     found = _COMMAND.finditer(text)

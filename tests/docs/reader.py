@@ -1,8 +1,10 @@
 """A reader who types the commands of a page, one after the other, in a folder of their own."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -41,7 +43,12 @@ class Reader:
 
     def type(self, line: str, *, with_programs: bool = False) -> int:
         """Run the command of a page; its exit code."""
-        words = words_of(self._with_what_is_there(line))
+        program, *words = words_of(self._with_what_is_there(line))
+        if program == "cd":
+            os.chdir(words[0])
+            return 0
+        if program == "python":
+            return subprocess.run([sys.executable, *words], check=False).returncode
         if words[0] == "serve-world":
             return self._serve(words)
         if words[0] == "serve-adaptation":

@@ -5,7 +5,6 @@ models of the hub, servers, and the programs with an environment of their own (v
 """
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,6 +16,8 @@ from dataenvgym.config import compose
 from dataenvgym.config.suites import evaluations_of
 from dataenvgym.metrics.metric import quoted_metrics
 from dataenvgym.studies.grid import parse_grid
+
+from .shells import split_by
 
 AT_MOST: dict[str, float] = {
     "agent.engine.max_tokens": 32,
@@ -75,12 +76,9 @@ class Here(NamedTuple):
 
 
 def words_of(line: str) -> list[str]:
-    """The arguments of `dataenvgym`; a task that a page leaves open is pocket math.
-
-    Like a shell, it reads `$'\\n'` as a line break.
-    """
-    line = re.sub(r"\$('[^']*')", lambda quoted: quoted[1].replace("\\n", "\n"), line)
-    return [word.replace("task=...", "task=pocket_math") for word in shlex.split(line)[1:]]
+    """The words of a line, as bash makes them; a task that a page leaves open is pocket math."""
+    (words,) = split_by("bash", [line])
+    return [word.replace("task=...", "task=pocket_math") for word in words]
 
 
 def composed(words: list[str]) -> dict[str, Any]:

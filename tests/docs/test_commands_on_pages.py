@@ -9,6 +9,7 @@ from dataenvgym.tasks import rows
 from .pages import PAGES, blocks, commands, files
 from .reader import Reader
 from .readers_files import write_adapter, write_files
+from .shells import split_by
 from .shortening import composed, words_of
 
 USER = "+teacher@task.others.user=openai task.others.user.model=NAME"
@@ -69,7 +70,7 @@ NEEDS = {
 }
 """Folders of DATAENVGYM_DATA that tasks read."""
 NOT_A_PAGE = ("CHANGELOG.md",)
-OF_THE_PAGE = re.compile(r"\b(RUN|NAME '?metrics|EARLIER)\b")
+OF_THE_PAGE = re.compile(r"\b(RUN|NAME '?metrics|EARLIER)\b|^(cd|python|dataenvgym new) ")
 
 
 def _by_page() -> dict[str, list[str]]:
@@ -107,7 +108,8 @@ def test_there_are_commands():
 
 
 def test_no_option_has_a_backslash_for_a_line_break():
-    words = [word for lines in BY_PAGE.values() for line in lines for word in words_of(line)]
+    lines = [line for lines in BY_PAGE.values() for line in lines]
+    words = [word for words in split_by("bash", lines) for word in words]
     assert [word for word in words if "\\n" in word] == []
     assert 'task.sampling.stop=["\n"]' in words
 
@@ -134,7 +136,7 @@ def test_the_commands_of_a_page_run(page, folder, reader, here, data, capfd):
     for line in BY_PAGE[page]:
         if line in NOT_HERE or line in WITH_PROGRAMS or "smollm2" in line:
             # SmolLM2 takes minutes; tests/external/test_smollm2.py runs it
-            composed(words_of(line))
+            composed(words_of(line)[1:])
         elif needed := {n for t, n in NEEDS.items() if t in line and not (data / n).exists()}:
             absent |= needed
         elif reader.type(line) != 0:
