@@ -53,7 +53,7 @@ To add a domain, write two classes:
 - A `Domain` of your own (`super().__init__(domain=EchoDomain())`, or the class attribute `domain`)
   has the method `make_environment` in place of the task, and says more about its problems: when two
   are the same, when two answers are equal, whether a training record is right, how to write a gold
-  answer as a reply (docs/write_your_own_domain.md).
+  answer as a reply (docs/add_a_domain.md).
 - A gold record of a problem with several turns is made by holding the conversation:
   `DialogueDomain` (`dialogue.py`) does so with the messages of `gold_replies`.
 - Give the environment an id: `gymnasium.register("me/Echo-v0", entry_point="my_module:make_echo")`.
