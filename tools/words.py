@@ -26,14 +26,18 @@ class Count(NamedTuple):
 
 def counts() -> list[Count]:
     """The pages and words of docs/ and of the README; words are those of `wc -w`."""
-    pages = {path.stem: path.read_text() for path in sorted(ROOT.glob("docs/**/*.md"))}
+    pages = {str(path.relative_to(ROOT)): path.read_text() for path in ROOT.glob("docs/**/*.md")}
     readme = len(prose((ROOT / "README.md").read_text()).split())
     return [
         Count("pages under docs/", len(pages), 33),
         Count("words of these pages", sum(len(text.split()) for text in pages.values()), 35_000),
         Count("README, words beside code and tables", readme, 700),
         *(
-            Count(f"README's words and those of {door}.md", readme + len(pages[door].split()), 1500)
+            Count(
+                f"README's words and those of {door}.md",
+                readme + len(pages[f"docs/{door}.md"].split()),
+                1500,
+            )
             for door in DOORS
         ),
     ]
