@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup run docs docs-serve test test-slow test-cluster test-external external-llamafactory external-vllm external-smollm2 \
   lint lint-types lint-types-of-tests lint-style lint-imports format measure dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
-  bench-sandbox bench-tools bench-social bench-adapters figures student clean-venv
+  bench-sandbox bench-tools bench-social bench-adapters figures recipes student clean-venv
 
 setup: $(VENV)/.installed
 
@@ -201,6 +201,11 @@ figures: setup $(VENV)/.bubblewrap
 	  "gain --task pocket_social" honesty; do \
 	  $(BIN)/python -m benchmarks.learning $$figure || exit 1; done
 	$(BIN)/python -m benchmarks.strategist
+
+# The commands of docs/recipes.md as printed, and their scores against those of the page: at most 45
+# minutes on two cores without other work. RECIPES="4 9" runs some of them.
+recipes: external-llamafactory external-vllm external-smollm2 $(VENV)/.slurm
+	$(BIN)/python -m tools.recipes $(RECIPES)
 
 # Pretrains a pocket student anew (5 to 40 minutes); its figures must then be measured again.
 # STUDENT is pocket-v2 (math and code), pocket-tools-v1, pocket-social-v1, pocket-knowledge-v1,

@@ -168,6 +168,8 @@ def _had_here(config: dict[str, Any], here: Here) -> Iterator[tuple[str, object]
     for key, value in values.items():
         if not isinstance(value, str):
             continue
+        if (key, value) == ("executor._target_", "dataenvgym.executors.SlurmExecutor"):
+            yield "executor.cluster", "local"
         if key.endswith(".base_url"):
             yield key, here.models
         elif key == "store.where" and value.startswith("redis:"):
