@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-cluster test-external external-llamafactory external-vllm external-smollm2 \
-  lint lint-types lint-types-of-tests lint-style lint-imports format measure dist \
+  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social bench-adapters figures recipes student clean-venv
 
@@ -120,7 +120,7 @@ docs-serve: setup
 # Two at once: each of mypy's two takes a minute.
 lint: setup
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going \
-	  lint-types lint-types-of-tests lint-style lint-imports
+	  lint-types lint-types-of-tests lint-style lint-imports lint-ratchet
 
 lint-types:
 	$(BIN)/mypy
@@ -135,11 +135,16 @@ lint-style:
 lint-imports:
 	$(BIN)/lint-imports --no-cache
 
+# Counts that may only fall: code lines of each room, and what makes code thick to read.
+lint-ratchet:
+	$(BIN)/python -m tools.ratchet
+
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# How thick the package is to read: lines, functions, what one step crosses (see tools/measure.py).
+# How thick the package is to read: the ratchet's counts beside their aims; what a step, a record and
+# an option cross (see tools/measure.py).
 measure: setup
 	@$(BIN)/python -m tools.measure
 
