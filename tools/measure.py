@@ -1,126 +1,185 @@
 """Measures how thick the package is to read: `make measure`, or `python -m tools.measure`.
 
-Code lines are lines without docstrings, comments and blank lines. The last rows trace one real step
-of the default episode (`TeachingEnvironment.step`: records, training, evaluation), with frames
-counted from `step`, which is 1 (frames of torch, PEFT and rich in between are left out); and what
-`from dataenvgym import OpenEnded` imports.
+First the counts of `tools/ratchet.py` beside their aims; then what a reader follows, traced in the
+default episode. Functions of other packages do not count; a hop is a change of the module from one
+call to the next.
+
+- a run: the modules that are loaded when a run of the default episode has ended;
+- a step: all calls below `TeachingEnvironment.step`, and how many frames deep they are;
+- a record: those of them with the step's first record, or its instruction, in an argument, also
+  inside of containers and data models;
+- an option: the calls with its value in an argument, in a dry run with `environment.replay=7919`.
 """
 
 from __future__ import annotations
 
 import ast
 import io
-import re
+import json
 import subprocess
 import sys
 import threading
-import tokenize
-from collections import Counter, defaultdict
-from contextlib import redirect_stdout
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import is_dataclass
+from itertools import pairwise
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[1]
+from pydantic import BaseModel
+
+from tools.ratchet import BESIDE, RECORDS, ROOMS, ROOT, code_lines, counts, read
+
 PACKAGE = ROOT / "dataenvgym"
-_NOT_CODE = {
-    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
-    *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
-}
-_THIN, _TINY = 60, 3
+_REPLAY = "7919"
+_LEVELS = 4
+
+
+class Call(NamedTuple):
+    """A call: its module and function, and whether an argument holds the mark."""
+
+    module: str
+    function: str
+    is_marked: bool
 
 
 def main() -> None:
-    """Print the table."""
-    package = {path: path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
-    core = [path for path in package if PACKAGE / "domains" not in path.parents]
-    trees = {path: ast.parse(source) for path, source in package.items()}
-    tests = [path.read_text() for path in sorted((ROOT / "tests").rglob("*.py"))]
-    code = sum(code_lines(package[path], trees[path]) for path in package)
-    n_functions = sum(len(functions(tree)) for tree in trees.values())
-    modules, called, depth = trace_step()
-    rows = [
-        ("core (without domains/): lines", sum(lines(package[path]) for path in core)),
-        ("core: files", len(core)),
-        ("package: lines", sum(map(lines, package.values()))),
-        ("package: files", len(package)),
-        ("package: code lines", code),
-        ("code lines per function", f"{code / n_functions:.1f}"),
-        (f"private functions of at most {_TINY} lines, used once", len(tiny(package, trees))),
-        (f"files under {_THIN} lines with one importer", len(thin(package, trees))),
-        ("one step: modules", modules),
-        ("one step: functions", called),
-        ("one step: frames deep", depth),
-        ("modules that `from dataenvgym import OpenEnded` loads", imported("OpenEnded")),
-        ("core files that name a shipped domain", len(naming_domains(package, core))),
-        ("tests: code lines", sum(code_lines(source, ast.parse(source)) for source in tests)),
-    ]
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:<{width}}  {value if isinstance(value, str) else format(value, ','):>7}")
+    """Print the counts with their aims, then the traces."""
+    step, depth, loaded = trace_step()  # before others load modules
+    option = trace_option()
+    package = read()
+    now, records = counts(package), json.loads(RECORDS.read_text())
+    lines = sum(map(code_lines, package.values()))
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    n_functions = sum(len(m.nodes[kind]) for m in package.values() for kind in definitions)
+    for title, is_room in (("code lines", True), ("counts", False)):
+        print(f"{title:<50} {'now':>8} {'record':>8} {'aim':>8}")
+        for name, count in now.items():
+            if (name in (*ROOMS, *BESIDE)) == is_room:
+                known = (records[kind].get(name, "") for kind in ("recorded", "aims"))
+                print(f"  {name:<48}", *(f"{n:>8,}" if n else "" for n in (count, *known)))
+    print("planned:", ", ".join(f"{name} {count:,}" for name, count in records["planned"].items()))
+    rows = {
+        "package: code lines": lines,
+        "package: files": len(package),
+        "package: code lines per function": f"{lines / n_functions:.1f}",
+        "tests: code lines": sum(map(code_lines, read(ROOT, "tests").values())),
+        "core files that name a shipped domain": sum(
+            "domains." in module.text
+            for path, module in package.items()
+            if "domains" not in path.parts
+        ),
+        "modules that `from dataenvgym import OpenEnded` loads": imported("OpenEnded"),
+        "modules that a run loads": loaded,
+        "one step": f"{walked(step)}, {depth} frames deep",
+        "one record": walked(marked := [call for call in step if call.is_marked]) + hops(marked),
+        "one option": walked(marked := [call for call in option if call.is_marked]) + hops(marked),
+    }
+    for name, value in rows.items():
+        print(f"{name:<55} {value:,}" if isinstance(value, int) else f"{name:<55} {value}")
 
 
-def lines(source: str) -> int:
-    """The number of lines."""
-    return source.count("\n")
+def walked(calls: Sequence[Call]) -> str:
+    """The modules and functions of calls."""
+    modules = {call.module for call in calls}
+    return f"{len(modules)} modules, {len({call[:2] for call in calls})} functions"
 
 
-def code_lines(source: str, tree: ast.Module) -> int:
-    """The number of lines with code."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docs: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-            docs.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    found: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in _NOT_CODE:
-            found.update(range(token.start[0], token.end[0] + 1))
-    return len(found - docs)
+def hops(calls: Sequence[Call]) -> str:
+    """How often the module changes from one call to the next."""
+    return f", {sum(one.module != other.module for one, other in pairwise(calls))} hops"
 
 
-def functions(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """All functions and methods, also inner ones."""
-    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+def holds(value: Any, mark: str, levels: int = _LEVELS) -> bool:
+    """Whether a value is the mark or a text with it, also inside of containers and data models."""
+    if isinstance(value, str | int):
+        return mark in value if isinstance(value, str) else str(value) == mark
+    if isinstance(value, dict):
+        inner: Any = (*value, *value.values())
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner = value
+    elif isinstance(value, BaseModel) or is_dataclass(value):
+        inner = tuple(getattr(value, "__dict__", {}).values())
+    else:
+        return False
+    return levels > 0 and any(holds(each, mark, levels - 1) for each in inner)
 
 
-def tiny(package: dict[Path, str], trees: dict[Path, ast.Module]) -> list[str]:
-    """Private functions with a body of at most three lines that one place uses."""
-    words = Counter(word for source in package.values() for word in re.findall(r"\w+", source))
-    found = []
-    for path, tree in trees.items():
-        for node in functions(tree):
-            body = node.body[ast.get_docstring(node) is not None :]
-            length = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
-            is_private = node.name.startswith("_") and not node.name.startswith("__")
-            if is_private and not node.decorator_list and length <= _TINY and words[node.name] == 2:
-                found.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
-    return found
+@contextmanager
+def traced(see: Callable[[FrameType], None]) -> Iterator[None]:
+    """Show each call of a function of the package, in this thread and in new ones."""
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        is_function = not code.co_name.startswith("<")  # comprehensions, lambdas
+        if event == "call" and is_function and code.co_filename.startswith(f"{PACKAGE}/"):
+            see(frame)
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
 
 
-def thin(package: dict[Path, str], trees: dict[Path, ast.Module]) -> list[str]:
-    """Small files that one other file imports."""
-    importers: defaultdict[str, set[Path]] = defaultdict(set)
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                for name in (node.module, *(f"{node.module}.{a.name}" for a in node.names)):
-                    importers[name].add(path)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    importers[alias.name].add(path)
-    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in package}
-    return [
-        f"{path.relative_to(ROOT)}"
-        for path, source in package.items()
-        if path.name != "__init__.py" and lines(source) < _THIN and len(importers[names[path]]) == 1
-    ]
+def call_of(frame: FrameType, mark: str) -> Call:
+    """The call that began a frame."""
+    code = frame.f_code
+    stars = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars]
+    arguments = [frame.f_locals.get(name) for name in names]
+    return Call(code.co_filename, code.co_qualname, any(holds(a, mark) for a in arguments))
 
 
-def naming_domains(package: dict[Path, str], core: list[Path]) -> list[str]:
-    """Files of the core that import a domain, or name a module of one."""
-    return [str(path.relative_to(ROOT)) for path in core if "domains." in package[path]]
+def trace_step() -> tuple[list[Call], int, int]:
+    """Trace the training step of a short default episode.
+
+    Returns:
+        The calls, marked where they get the first record; how many frames of the package deep such
+        a call was at most; and the number of modules that the episode loaded.
+    """
+    from dataenvgym.environments.teaching import TeachingEnvironment
+
+    calls: list[Call] = []
+    depths: list[int] = []
+    original = TeachingEnvironment.step
+
+    def step(self: Any, action: Any) -> Any:
+        def see(frame: FrameType) -> None:
+            calls.append(call_of(frame, action[0].instruction))
+            depth, above = 1, frame.f_back
+            while above is not None and above.f_code is not step.__code__:
+                depth += above.f_code.co_filename.startswith(f"{PACKAGE}/")
+                above = above.f_back
+            depths.append(depth)
+
+        with traced(see):
+            return original(self, action)
+
+    TeachingEnvironment.step = step  # type: ignore[method-assign]
+    run("episode.iterations=1", "task.n_validation=20", "task.n_test=20")
+    TeachingEnvironment.step = original  # type: ignore[method-assign]
+    return calls, max(depths), sum(name.split(".")[0] == "dataenvgym" for name in sys.modules)
+
+
+def trace_option() -> list[Call]:
+    """Trace a dry run in which an option has a value of its own."""
+    calls: list[Call] = []
+    with traced(lambda frame: calls.append(call_of(frame, _REPLAY))):
+        run("--dry", f"environment.replay={_REPLAY}")
+    return calls
+
+
+def run(*arguments: str) -> None:
+    """`dataenvgym run` in a temporary folder."""
+    from dataenvgym.cli.main import main as command
+
+    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+        if command(["run", f"runs_dir={folder}", *arguments]):
+            raise SystemExit("the run to trace failed")
 
 
 def imported(name: str) -> int:
@@ -131,51 +190,6 @@ def imported(name: str) -> int:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return int(done.stdout)
-
-
-def trace_step() -> tuple[int, int, int]:
-    """Trace the training step of a short default episode.
-
-    Returns:
-        The numbers of modules and functions of the package that were called, and how many frames
-        of it deep in the stack such a call was, at most.
-    """
-    from dataenvgym.cli.main import main as run_command
-    from dataenvgym.environments.teaching import TeachingEnvironment
-
-    called: set[tuple[str, str, int]] = set()
-    depths: list[int] = []
-    inside = f"{PACKAGE}/"
-
-    def profile(frame: FrameType, event: str, argument: object) -> None:
-        code = frame.f_code
-        is_function = not code.co_name.startswith("<")  # comprehensions, lambdas
-        if event != "call" or not is_function or not code.co_filename.startswith(inside):
-            return
-        called.add((code.co_filename, code.co_qualname, code.co_firstlineno))
-        depth, above = 1, frame.f_back
-        while above is not None and above.f_code is not step.__code__:
-            depth += above.f_code.co_filename.startswith(inside)
-            above = above.f_back
-        depths.append(depth)
-
-    original = TeachingEnvironment.step
-
-    def step(self: Any, action: Any) -> Any:
-        threading.setprofile(profile)
-        sys.setprofile(profile)
-        try:
-            return original(self, action)
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
-
-    TeachingEnvironment.step = step  # type: ignore[method-assign]
-    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
-        few = ("episode.iterations=1", "task.n_validation=20", "task.n_test=20")
-        if run_command(["run", f"runs_dir={folder}", *few]):
-            raise SystemExit("the episode to trace failed")
-    return len({file for file, _, _ in called}), len(called), max(depths)
 
 
 if __name__ == "__main__":
