@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-cluster test-external external-llamafactory external-vllm external-smollm2 \
-  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure dist \
+  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure abilities dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social bench-adapters figures recipes student clean-venv
 
@@ -147,6 +147,10 @@ format: setup
 # an option cross (see tools/measure.py).
 measure: setup
 	@$(BIN)/python -m tools.measure
+
+# What is gone since the commit BASE: commands of pages, names, tests of kills, parity and attacks.
+abilities: setup
+	@$(BIN)/python -m tools.abilities $(BASE)
 
 # The wheel and the sdist, checked, in dist/.
 dist: setup
