@@ -77,7 +77,9 @@ def main() -> None:
         "one option": walked(marked := [call for call in option if call.is_marked]) + hops(marked),
     }
     for name, value in rows.items():
-        print(f"{name:<55} {value:,}" if isinstance(value, int) else f"{name:<55} {value}")
+        shown = f"{value:,}" if isinstance(value, int) else value
+        aim = records["aims"].get(name)
+        print(f"{name:<55} {shown}" + (f"   aim {aim:,}" if aim else ""))
 
 
 def walked(calls: Sequence[Call]) -> str:

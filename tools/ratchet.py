@@ -292,6 +292,10 @@ def main() -> int:
         records["recorded"] = recorded = lowered(now, recorded)
     if arguments.update or arguments.raised:
         RECORDS.write_text(json.dumps(records, indent=2) + "\n")
+    if below := [name for name, count in recorded.items() if now.get(name, 0) < count]:
+        print(
+            f"Lower than recorded: {', '.join(below)}. python -m tools.ratchet --update keeps it."
+        )
     if lines := above(now, recorded):
         print("These counts may only fall (tools/ratchet.py):", *lines, sep="\n  ")
         print('A new ability may cost lines: python -m tools.ratchet --raise NAME "WHICH ABILITY"')
