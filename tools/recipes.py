@@ -143,7 +143,11 @@ def main(numbers: Sequence[str], text: str) -> int:
     for recipe in chosen:
         expected = f"{recipe.value:.3f} ± {recipe.spread:.3f}"
         name = f"{recipe.score} of {recipe.of}" if recipe.of else recipe.score
-        print(f"{recipe.number:2} {recipe.title:33.33} {name:22.22} {expected:>12}", end="")
+        print(
+            f"{recipe.number:2} {recipe.title:33.33} {name:22.22} {expected:>12}",
+            end="",
+            flush=True,
+        )
         with ExitStack() as stack:
             environment: Mapping[str, str] = known
             if "executor=slurm" in recipe.lines[-1]:
