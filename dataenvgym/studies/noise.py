@@ -128,10 +128,11 @@ def suite_sd(models: Sequence[NoiseModel], problems: Sequence[int]) -> float | N
 def conditions(config: DictConfig) -> Conditions:
     """What noise depends on, apart from the task and the numbers of seeds and problems."""
     pressure = config.task.get("pressure")
+    records = record_budget(config)
     return {
         "student": str(config.student.get("path", "unknown")),
         "iterations": int(config.episode.iterations),
-        "records": int(min(record_budget(config), 1e9)),
+        "records": "unlimited" if math.isinf(records) else int(records),
         **({} if pressure is None else {"pressure": str(pressure)}),
     }
 

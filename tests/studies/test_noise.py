@@ -201,6 +201,11 @@ def test_a_model_says_that_its_task_had_another_pressure(noise):
     assert noise(conditions=conditions(two)).differs(one).endswith("and none here")
 
 
+def test_a_run_without_a_limit_of_records_is_said_to_be_unlimited(noise):
+    own = compose(["agent=custom", "agent._target_=my_module.MyAgent"])
+    assert noise(conditions=conditions(compose([]))).differs(own).endswith("and unlimited here")
+
+
 def test_a_pressure_may_evaluate_fewer_problems_than_the_task_asks_for():
     one = Variances(seed=0.0, problem=0.0, residual=1.0, problems=320, asked=800,
                     seed_correlation=None, problem_correlation=None)  # fmt: skip
