@@ -46,6 +46,7 @@ class Reader:
         program, *words = words_of(self._with_what_is_there(line))
         if program == "cd":
             os.chdir(words[0])
+            sys.path.insert(0, str(Path.cwd()))  # as a new process has it
             return 0
         if program == "python":
             return subprocess.run([sys.executable, *words], check=False).returncode

@@ -106,9 +106,11 @@ def composed(words: list[str]) -> dict[str, Any]:
     if arguments.command == "study":
         grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
         (strategy, *strategies), (task, *tasks) = grid.strategies, grid.tasks
-        for one, other in [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]:
-            compose(grid.overrides(one, other), config_dir=folder)
+        pairs = [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]
+        others = [_plain(compose(grid.overrides(*pair), config_dir=folder)) for pair in pairs]
         overrides = grid.overrides(strategy, task)
+        if any("records_per_iteration" not in other["agent"] for other in others):
+            overrides = [*overrides, "~agent.records_per_iteration"]
     name = "eval" if arguments.command in ("eval", "rescore") else "config"
     return _plain(compose(overrides, name=name, config_dir=folder))
 
