@@ -12,6 +12,7 @@ from rich.console import Console
 
 from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.config.own_classes import warn_of_changes
 from dataenvgym.config.run_directory import check_run, run_directory
 from dataenvgym.errors import ConfigurationError, noting_needs
 from dataenvgym.workspace import noting_interrupt
@@ -35,9 +36,12 @@ def run(arguments: Namespace) -> None:
             show_plan(config, console, needs, fresh=arguments.fresh, prompts=prompts)
         return
     config = _composed(arguments)
-    if not arguments.fresh and configuration.is_done(config):
-        _show_finished(run_directory(config), console)
-        return
+    if not arguments.fresh:
+        with showing_warnings(console):
+            warn_of_changes(config, run_directory(config))
+        if configuration.is_done(config):
+            _show_finished(run_directory(config), console)
+            return
     _run(config, fresh=arguments.fresh, console=console)
 
 

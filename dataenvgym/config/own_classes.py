@@ -13,8 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.config.overrides import Override
+from dataenvgym.run_warnings import warn_run
 
 ENTRY_POINTS = {
     "agent": "dataenvgym.agents",
@@ -44,6 +48,16 @@ def offered(group: str) -> dict[str, EntryPoint]:
         return {}
     found = sorted(entry_points(group=ENTRY_POINTS[group]), key=lambda point: point.name)
     return {point.name: point for point in found}
+
+
+def warn_of_changes(config: DictConfig, directory: Path) -> None:
+    """Warn if a file of the user's own classes, in this folder, is newer than what it has made."""
+    made = directory / "environment.json"
+    targets = re.findall(r"_target_: (\w+)[.:]", OmegaConf.to_yaml(config))
+    for file in (Path(f"{module}.py") for module in dict.fromkeys(targets)):
+        if made.exists() and file.exists() and file.stat().st_mtime > made.stat().st_mtime:
+            again = "--fresh begins anew, and a study another --name"
+            warn_run(f"{file} has changed since these results were begun: {again}")
 
 
 def with_own_classes(

@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from dataenvgym.config import build_judge, build_predictor, build_task, compose, find_run
 from dataenvgym.config.building import check_stored, ledger_of
 from dataenvgym.config.overrides import parse_overrides
+from dataenvgym.config.own_classes import warn_of_changes
 from dataenvgym.environments.identity import (
     identity_of,
     read_identity,
@@ -193,6 +194,8 @@ def run_prepared(
     """
     config, settings, student, task, addition, directory, files = prepared
     fresh, limit = options.get("fresh", False), options.get("limit")
+    if not fresh:
+        warn_of_changes(config, directory)
     split, samples = str(settings.split), int(settings.samples)
     metrics = parse_metrics(settings.metrics, samples)
     # built first, so that errors are raised before the student is asked

@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
+from dataenvgym.config.own_classes import warn_of_changes
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
@@ -166,7 +167,9 @@ class Study:
         self._differences = check_study(self.plan)
 
     def estimate(self) -> None:
-        """Warn if episodes that train together could need more memory than is free."""
+        """Warn of changed classes, and of episodes that together need more memory than is free."""
+        for cell in self.plan.cells:
+            warn_of_changes(cell.config, cell.directory)
         config = self.plan.cells[0].config
         if str(config.executor.get("_target_")).endswith(".TogetherExecutor"):
             jobs = [EpisodeJob(cell.config) for cell in self.unfinished()]

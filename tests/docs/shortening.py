@@ -108,9 +108,10 @@ def composed(words: list[str]) -> dict[str, Any]:
         (strategy, *strategies), (task, *tasks) = grid.strategies, grid.tasks
         pairs = [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]
         others = [_plain(compose(grid.overrides(*pair), config_dir=folder)) for pair in pairs]
-        overrides = grid.overrides(strategy, task)
+        config = _plain(compose(grid.overrides(strategy, task), config_dir=folder))
         if any("records_per_iteration" not in other["agent"] for other in others):
-            overrides = [*overrides, "~agent.records_per_iteration"]
+            config["agent"].pop("records_per_iteration", None)  # which its class does not take
+        return config
     name = "eval" if arguments.command in ("eval", "rescore") else "config"
     return _plain(compose(overrides, name=name, config_dir=folder))
 
