@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-cluster test-external external-llamafactory external-vllm external-smollm2 \
-  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure abilities dist \
+  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure abilities golden dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social bench-adapters figures recipes student clean-venv
 
@@ -151,6 +151,11 @@ measure: setup
 # What is gone since the commit BASE: commands of pages, names, tests of kills, parity and attacks.
 abilities: setup
 	@$(BIN)/python -m tools.abilities $(BASE)
+
+# Are all results those of the commit BASE? Small runs of both, compared value by value (at most five
+# minutes on two cores without other work). ARGS="--only math,study" runs some scripts.
+golden: setup
+	@$(BIN)/python -m tools.golden $(BASE) $(ARGS)
 
 # The wheel and the sdist, checked, in dist/.
 dist: setup
