@@ -219,7 +219,7 @@ figures: setup $(VENV)/.bubblewrap
 # The commands of docs/recipes.md as printed, and their scores against those of the page: at most 45
 # minutes on two cores without other work. RECIPES="4 9" runs some of them.
 recipes: external-llamafactory external-vllm external-smollm2 $(VENV)/.slurm
-	$(BIN)/python -m tools.recipes $(RECIPES)
+	$(BIN)/python -u -m tools.recipes $(RECIPES)
 
 # Pretrains a pocket student anew (5 to 40 minutes); its figures must then be measured again.
 # STUDENT is pocket-v2 (math and code), pocket-tools-v1, pocket-social-v1, pocket-knowledge-v1,

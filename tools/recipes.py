@@ -128,7 +128,7 @@ def run(recipe: Recipe, folder: Path, environment: Mapping[str, str]) -> str:
     if done.returncode != 0:
         return f"exit code {done.returncode}: {(folder / 'log.txt').read_text()[-2000:]}"
     value = found(folder, recipe.score, recipe.of)
-    print(f"{'none' if value is None else format(value, '.3f'):>7}", end="", flush=True)
+    print(f"{'none' if value is None else format(value, '.3f'):>7}", end="")
     is_near = value is not None and abs(value - recipe.value) <= recipe.spread + 1e-9
     return "" if is_near else "outside of the spread"
 
@@ -143,11 +143,7 @@ def main(numbers: Sequence[str], text: str) -> int:
     for recipe in chosen:
         expected = f"{recipe.value:.3f} ± {recipe.spread:.3f}"
         name = f"{recipe.score} of {recipe.of}" if recipe.of else recipe.score
-        print(
-            f"{recipe.number:2} {recipe.title:33.33} {name:22.22} {expected:>12}",
-            end="",
-            flush=True,
-        )
+        print(f"{recipe.number:2} {recipe.title:33.33} {name:22.22} {expected:>12}", end="")
         with ExitStack() as stack:
             environment: Mapping[str, str] = known
             if "executor=slurm" in recipe.lines[-1]:
