@@ -138,7 +138,11 @@ def shortened(words: list[str], here: Here, *, with_programs: bool = False) -> l
         words = [re.sub(r"^(agent=[^,]*),.*(,[^,]*)$", r"\1\2", word) for word in words]
     changes = {k: v for k, v in changes.items() if k.startswith(_sections(words))}
     written = {k: "null" if v is None else v for k, v in changes.items()}
-    return [*words, *(f"~{k}" if v is _REMOVED else f"{k}={v}" for k, v in written.items())]
+    new = {word[2:].partition("=")[0] for word in words if word.startswith("++")}
+    return [
+        *words,
+        *(f"~{k}" if v is _REMOVED else f"{'++' * (k in new)}{k}={v}" for k, v in written.items()),
+    ]
 
 
 def _sections(words: list[str]) -> tuple[str, ...]:
