@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from dataenvgym.adaptation.report import AdaptationReport
+from dataenvgym.adaptation.report import ArmFigures
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.metrics.results import EvaluationResults
 from dataenvgym.storage import read_json
@@ -109,7 +109,8 @@ def found(folder: Path, score: str, of: str) -> float | None:
     if kind == "evaluations":
         metrics = EvaluationResults.model_validate(values).metrics
         return next(one for one in metrics if one.name == score).value
-    arm = next(one for one in AdaptationReport.model_validate(values).arms if one.arm == of)
+    arms = (ArmFigures.model_validate(one) for one in values["arms"])
+    arm = next(one for one in arms if one.arm == of)
     return None if arm.adapter is None else arm.adapter.mean
 
 
