@@ -109,8 +109,7 @@ def found(folder: Path, score: str, of: str) -> float | None:
     if kind == "evaluations":
         metrics = EvaluationResults.model_validate(values).metrics
         return next(one for one in metrics if one.name == score).value
-    arms = (ArmFigures.model_validate(one) for one in values["arms"])
-    arm = next(one for one in arms if one.arm == of)
+    arm = ArmFigures.model_validate(next(a for a in values["arms"] if a["arm"] == of))
     return None if arm.adapter is None else arm.adapter.mean
 
 
