@@ -54,7 +54,7 @@ def test_a_word_that_is_typed_into_the_search_finds_its_page(site, chromium):
             found: list[str] = await tab.wait_for(f"({links}).length && {links}")
             return found
 
-    assert "studies/" in asyncio.run(search("racing"))[0]
+    assert any("/studies/" in link for link in asyncio.run(search("racing"))[:3])
 
 
 def test_a_command_on_a_page_is_whole_on_the_narrowest_screen(site, chromium):
@@ -76,7 +76,7 @@ def test_a_command_on_a_page_is_whole_on_the_narrowest_screen(site, chromium):
 
 CUT = """
 [...document.querySelectorAll('article pre code')]
-  .filter(code => code.textContent.includes('dataenvgym '))
+  .filter(code => /^dataenvgym /m.test(code.textContent))
   .filter(code => code.scrollWidth > code.clientWidth + 1)
   .map(code => code.textContent.slice(0, 60))
 """
