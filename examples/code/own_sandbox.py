@@ -40,11 +40,12 @@ class LauncherSandbox:
         except OSError as error:
             raise SandboxError(f"{words[0]} cannot be started: {error}") from error
         with process.stdin, process.stdout, process.stderr:
-            ours = [os.dup(p.fileno()) for p in (process.stdin, process.stdout, process.stderr)]
+            pipes = (process.stdin, process.stdout, process.stderr)
+            stdin, stdout, stderr = (os.dup(each.fileno()) for each in pipes)
         end = os.pidfd_open(process.pid)
         try:
             observed = supervise(
-                Streams(*ours, end),
+                Streams(stdin, stdout, stderr, end),
                 stdin=program.stdin,
                 limits=program.limits,
                 kill=lambda: os.killpg(process.pid, signal.SIGKILL),
