@@ -140,9 +140,14 @@ def _draw_scores(axes: Axes, summary: Summary, forgetting: Sequence[float]) -> N
         axes.plot([one.iteration for one in refused], [one.val_score for one in refused],
                   color=_TEST, marker="x", markersize=10, markeredgewidth=2, linestyle="none",
                   label="refused by the gate", zorder=6)  # fmt: skip
-    names = summary.score_names
+    nan = float("nan")
+    named = {
+        n: [i.named_scores.get(n, nan) for i in summary.iterations] for n in summary.score_names
+    }
+    low, high = min(0.0, *scores), max(1.0, *scores)  # others have a scale of their own
+    names = [n for n, values in named.items() if not any(v < low or v > high for v in values)]
     for i, (name, style) in enumerate(zip(names, cycle(_NAMED), strict=False)):
-        values = [one.named_scores.get(name, float("nan")) for one in summary.iterations]
+        values = named[name]
         color = _QUIET if len(names) <= len(_NAMED) else f"C{i % 10}"
         axes.plot(numbers, values, color=color, linewidth=1.4, linestyle=style,
                   label=one_line(name, 32), zorder=2)  # fmt: skip

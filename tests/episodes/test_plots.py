@@ -64,6 +64,15 @@ def test_any_number_of_iterations_and_any_names_can_be_drawn(tmp_path, n, skills
     assert 700 < width < 3000
 
 
+def test_a_named_score_of_another_scale_does_not_squeeze_the_others():
+    named = [{"goal": 6.0 + n, "f1": 0.3 + n / 10} for n in range(2)]
+    figure = summary(*(iteration(n, named_scores=named[n]) for n in range(2))).plot()
+    labels = {line.get_label() for line in figure.axes[0].lines}
+    assert "f1" in labels
+    assert "goal" not in labels
+    assert figure.axes[0].get_ylim()[1] < 1.5
+
+
 def test_many_named_scores_have_their_legend_below_the_lines():
     def legend_and_axes(n):
         named = {f"f1_{i}": i / 9 for i in range(n)}
