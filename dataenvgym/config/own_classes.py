@@ -53,9 +53,11 @@ def offered(group: str) -> dict[str, EntryPoint]:
 def warn_of_changes(config: DictConfig, directory: Path) -> None:
     """Warn if a file of the user's own classes, in this folder, is newer than what it has made."""
     made = directory / "environment.json"
-    targets = re.findall(r"_target_: (\w+)[.:]", OmegaConf.to_yaml(config))
-    for file in (Path(f"{module}.py") for module in dict.fromkeys(targets)):
-        if made.exists() and file.exists() and file.stat().st_mtime > made.stat().st_mtime:
+    if not made.exists():
+        return
+    modules = re.findall(r"_target_: (?!dataenvgym\.)([\w.]+)[.:]\w", OmegaConf.to_yaml(config))
+    for file in (Path(*module.split(".")).with_suffix(".py") for module in dict.fromkeys(modules)):
+        if file.exists() and file.stat().st_mtime > made.stat().st_mtime:
             again = "--fresh begins anew, and a study another --name"
             warn_run(f"{file} has changed since these results were begun: {again}")
 

@@ -22,7 +22,7 @@ def make_student():
 """
 SMALL = ("task.n_train=60", "task.n_validation=20", "task.n_test=20")
 COMMANDS = {
-    "run": ("run", "agent=my_own.MyAgent", "student=simulated", "episode.iterations=1"),
+    "run": ("run", "agent=mine.my_own.MyAgent", "student=simulated", "episode.iterations=1"),
     "study": (
         *("study", "agent=random,my_own.MyAgent", "seed=0", "student=simulated", "--no-bounds"),
         *("episode.iterations=1", "environment.max_records=20", "executor=in_process"),
@@ -33,7 +33,8 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_changed_class_of_ones_own_is_named(command, dataenvgym, folder):
-    own = Path("my_own.py")
+    own = Path("mine/my_own.py" if command == "run" else "my_own.py")
+    own.parent.mkdir(exist_ok=True)
     own.write_text(OWN)
     line = (*COMMANDS[command], *SMALL)
     assert "has changed" not in dataenvgym.succeeds(*line).out

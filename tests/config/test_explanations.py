@@ -55,7 +55,7 @@ def test_errors_give_the_value_and_a_solution(override, expected):
 
 
 def test_an_option_of_other_tasks_is_offered_to_a_class_of_ones_own_with_a_plus():
-    with pytest.raises(ConfigurationError, match=r"Your class takes it as \+task\.sources=x"):
+    with pytest.raises(ConfigurationError, match=r"\+task\.sources=x"):
         compose(["task=my_module.MyTask", "task.sources=x"])
     for override in ("task.sources=x", "teacher.model=x"):
         with pytest.raises(ConfigurationError, match=r"or leave it out$"):

@@ -1,4 +1,4 @@
-"""What a script's folder says: one table of facts, and the differences between two folders.
+"""The facts in the folder of a script: a table of them, and the differences of two folders.
 
 Facts are compared, not files: the table says where a fact is and how to read it, and a fact may
 have several places, because newer versions move files. A fact's values are named by a path, such as
