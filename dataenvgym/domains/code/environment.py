@@ -13,7 +13,7 @@ from typing import Any
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
 from dataenvgym.errors import ConfigurationError, check_at_least, shorten
-from dataenvgym.options import PlainText, taken_from
+from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
@@ -137,22 +137,6 @@ class CodeEnvironment(TaskEnvironment):
         if not self.message_limit:
             return PUBLIC_FAILED
         return shorten(f"{PUBLIC_FAILED}\n{failed.message}", self.message_limit)
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> CodeEnvironment:
-    """Make `dataenvgym/Code-v0`: by default, with pocket code (validation).
-
-    Args:
-        options: `render_mode`, and those of `CodeOptions`.
-    """
-    if instances is None:
-        from dataenvgym.domains.code.pocket import LIMITS, PocketCodeTask
-
-        instances, options = PocketCodeTask().instances, {"limits": LIMITS, **options}
-    code = taken_from(options, CodeOptions)
-    return CodeEnvironment(instances, code, **options)
 
 
 def _note(verdict: CodeVerdict | None) -> dict[str, str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any, Literal, get_args
@@ -25,12 +25,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dataenvgym.domains.code.domain import CodeDomain
-from dataenvgym.domains.code.environment import CodeOptions
+from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS, PocketCodeSkill
 from dataenvgym.domains.code.problem import CallTest, CodeProblem
 from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import takes
+from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox import Limits
 from dataenvgym.scoring.code.syntax import parse
@@ -221,3 +221,17 @@ def _judged_by(problem: PocketCodeProblem, rng: np.random.Generator) -> CodeProb
         ),
         solution=problem.output,
     )
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> CodeEnvironment:
+    """Make `dataenvgym/Code-v0`: by default, with pocket code (validation).
+
+    Args:
+        options: `render_mode`, and those of `CodeOptions`.
+    """
+    if instances is None:
+        instances, options = PocketCodeTask().instances, {"limits": LIMITS, **options}
+    code = taken_from(options, CodeOptions)
+    return CodeEnvironment(instances, code, **options)

@@ -81,18 +81,3 @@ class MathEnvironment(TaskEnvironment):
         super().close()
         if self._owns_sandbox:
             self._sandbox.close()
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> MathEnvironment:
-    """Make `dataenvgym/Math-v0`: by default, with pocket math (validation).
-
-    Args:
-        options: those of `TaskEnvironment`.
-    """
-    if instances is None:
-        from dataenvgym.domains.math.pocket import PocketMathTask
-
-        instances = PocketMathTask(split="validation").instances
-    return MathEnvironment(instances, **options)

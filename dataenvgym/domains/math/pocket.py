@@ -12,13 +12,15 @@ a problem to exactly one split, for all skills, orders and phrasings.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from dataenvgym.domains.math.domain import MathDomain
+from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill, spaced
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
@@ -166,3 +168,16 @@ def solve(question: str) -> str | None:
 def _numbers_in(text: str) -> Numbers:
     found = re.findall("[0-9]+", text)
     return tuple(int(digits[-18:]) for digits in found)  # Python refuses thousands of digits
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> MathEnvironment:
+    """Make `dataenvgym/Math-v0`: by default, with pocket math (validation).
+
+    Args:
+        options: those of `TaskEnvironment`.
+    """
+    if instances is None:
+        instances = PocketMathTask(split="validation").instances
+    return MathEnvironment(instances, **options)

@@ -358,21 +358,3 @@ def tool_of(name: ToolName, tiers: Mapping[str, Tier]) -> Tool:
         "required": ["model"],
     }
     return Tool(name=name, description=_DESCRIPTIONS[name], parameters=parameters)
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> OrchestrateEnvironment:
-    """Make `dataenvgym/Orchestrate-v0`: by default, with pocket orchestration (validation).
-
-    Args:
-        options: those of `OrchestrateEnvironment`; without `tiers`, those of the pocket task.
-    """
-    from dataenvgym.domains.orchestrate.domain import OrchestrateDomain
-    from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
-
-    task = PocketOrchestrateTask(split="validation")
-    assert isinstance(task.domain, OrchestrateDomain)
-    return task.domain.make_environment(
-        task.instances if instances is None else instances, **options
-    )

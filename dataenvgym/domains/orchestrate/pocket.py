@@ -20,7 +20,7 @@ import numpy as np
 
 from dataenvgym.domains.orchestrate.calls import Result
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
-from dataenvgym.domains.orchestrate.environment import GradedBy, tool_of
+from dataenvgym.domains.orchestrate.environment import GradedBy, OrchestrateEnvironment, tool_of
 from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.domains.orchestrate.task import OrchestratedTask, OrchestrationOptions
 from dataenvgym.domains.orchestrate.tiers import Tier, parse_tiers
@@ -277,3 +277,18 @@ class PocketOrchestrateTask(OrchestratedTask):
         domain = self.make_domain(options, tiers, kind=PocketOrchestrateDomain, retriever=retriever)
         source = POCKET_ORCHESTRATE.source(options.sizes, seed=options.seed)
         self.set_up(source, domain, options, name=options.name)
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> OrchestrateEnvironment:
+    """Make `dataenvgym/Orchestrate-v0`: by default, with pocket orchestration (validation).
+
+    Args:
+        options: those of `OrchestrateEnvironment`; without `tiers`, those of the pocket task.
+    """
+    task = PocketOrchestrateTask(split="validation")
+    assert isinstance(task.domain, OrchestrateDomain)
+    return task.domain.make_environment(
+        task.instances if instances is None else instances, **options
+    )

@@ -21,7 +21,6 @@ from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import PARTNER_STRATEGIST, SPEAKER, STRATEGIST, Strategies
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
-from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
@@ -207,18 +206,3 @@ class SocialEnvironment(TaskEnvironment):
             return read_action(reply.text, self._rules.kinds)
         except InvalidActionText as error:
             raise SpeakerError(f"{who}: invalid action: {error}") from None
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> SocialEnvironment:
-    """Make `dataenvgym/Social-v0`: by default, with negotiations (validation).
-
-    Args:
-        options: those of `PlayOptions` and `SocialEnvironment`.
-    """
-    from dataenvgym.domains.social.task import SocialTask
-
-    play = taken_from(options, PlayOptions)
-    instances = SocialTask().instances if instances is None else instances
-    return SocialEnvironment(instances, play, **options)

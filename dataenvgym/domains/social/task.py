@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from dataenvgym.domains.social.collection import Profiles, read_profiles, shipped_profiles
 from dataenvgym.domains.social.domain import SocialDomain
-from dataenvgym.domains.social.environment import PlayOptions
+from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment
 from dataenvgym.domains.social.loaders import FAIR, SceneOptions, SceneSource, Seats
 from dataenvgym.domains.social.problem import MODEL
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
@@ -19,7 +19,8 @@ from dataenvgym.domains.social.scripted_partners import temperament
 from dataenvgym.domains.social.sotopia_dump import is_dump, read_benchmark
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import takes
+from dataenvgym.options import taken_from, takes
+from dataenvgym.records import TaskInstance
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task
@@ -146,3 +147,16 @@ def _warn_if_greedy(options: SocialOptions) -> None:
             f"trial is {options.trial}, and every temperature is 0, so its scenes may repeat those "
             "of trial 0: set task.sampling.temperature or task.partner_sampling.temperature"
         )
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> SocialEnvironment:
+    """Make `dataenvgym/Social-v0`: by default, with negotiations (validation).
+
+    Args:
+        options: those of `PlayOptions` and `SocialEnvironment`.
+    """
+    play = taken_from(options, PlayOptions)
+    instances = SocialTask().instances if instances is None else instances
+    return SocialEnvironment(instances, play, **options)

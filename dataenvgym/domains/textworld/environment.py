@@ -206,23 +206,3 @@ class TextWorldEnvironment(TaskEnvironment):
             Message(role="user", content=observed),
         )
         return outcome
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, *, world: str = "house", **options: Any
-) -> TextWorldEnvironment:
-    """Make `dataenvgym/TextWorld-v0`: by default, with the validation tasks of the house.
-
-    Args:
-        world: "house" or "shop".
-        options: those of `TextWorldEnvironment`.
-    """
-    from dataenvgym.domains.textworld.domain import TextWorldDomain
-    from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
-
-    check_one_of(PROBLEMS, world=world)
-    task = (TextworldShopTask if world == "shop" else TextworldHouseTask)(split="validation")
-    assert isinstance(task.domain, TextWorldDomain)
-    return task.domain.make_environment(
-        task.instances if instances is None else instances, **options
-    )

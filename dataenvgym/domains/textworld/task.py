@@ -15,7 +15,12 @@ from pydantic import ValidationError
 
 from dataenvgym.domains.textworld import household, products
 from dataenvgym.domains.textworld.domain import TextWorldDomain
-from dataenvgym.domains.textworld.environment import PROBLEMS, PROMPTS, PlayOptions
+from dataenvgym.domains.textworld.environment import (
+    PROBLEMS,
+    PROMPTS,
+    PlayOptions,
+    TextWorldEnvironment,
+)
 from dataenvgym.domains.textworld.flowbench import FlowOptions
 from dataenvgym.domains.textworld.games import (
     GameProblem,
@@ -28,7 +33,7 @@ from dataenvgym.domains.textworld.games import (
 )
 from dataenvgym.domains.textworld.house import TASK_TYPES
 from dataenvgym.domains.textworld.worlds import Problem
-from dataenvgym.errors import InvalidInstanceError, first_fault
+from dataenvgym.errors import InvalidInstanceError, check_one_of, first_fault
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import Given, PlainText, takes
 from dataenvgym.records import TaskInstance
@@ -226,4 +231,21 @@ def to_instance(row: SourceRow, *, problem: type[Problem], name: str) -> TaskIns
         instruction=read.instruction,
         skill=read.skill,
         data=values,
+    )
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, *, world: str = "house", **options: Any
+) -> TextWorldEnvironment:
+    """Make `dataenvgym/TextWorld-v0`: by default, with the validation tasks of the house.
+
+    Args:
+        world: "house" or "shop".
+        options: those of `TextWorldEnvironment`.
+    """
+    check_one_of(PROBLEMS, world=world)
+    task = (TextworldShopTask if world == "shop" else TextworldHouseTask)(split="validation")
+    assert isinstance(task.domain, TextWorldDomain)
+    return task.domain.make_environment(
+        task.instances if instances is None else instances, **options
     )

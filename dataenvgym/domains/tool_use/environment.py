@@ -22,7 +22,6 @@ from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptS
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import SpeakerError, check_at_least, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
-from dataenvgym.options import taken_from
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
@@ -296,26 +295,3 @@ class ToolUseEnvironment(TaskEnvironment):
     def score_of(self, ending: Ending) -> tuple[float, dict[str, float]]:
         """The reward and its components."""
         return score(self._progress.prepared.problem, ending, self.components)
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> ToolUseEnvironment:
-    """Make `dataenvgym/ToolUse-v0`: by default, with the shop (validation).
-
-    Args:
-        options: those of `ToolLimits` and `ToolUseEnvironment`.
-    """
-    from dataenvgym.domains.tool_use.domain import ToolUseDomain
-    from dataenvgym.domains.tool_use.task import ToolUseTask
-    from dataenvgym.domains.tool_use.worlds import find_world
-
-    domain = ToolUseDomain(find_world("shop"))
-    options = {"system_prompt": domain.prompt_template.system} | options
-    limits = taken_from(options, ToolLimits)
-    return ToolUseEnvironment(
-        ToolUseTask("shop").instances if instances is None else instances,
-        limits,
-        prepare=domain.prepared,
-        **options,
-    )

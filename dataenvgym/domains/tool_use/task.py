@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from dataenvgym.domains.tool_use.audit import audit as audit_world
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
-from dataenvgym.domains.tool_use.environment import ToolUseOptions
+from dataenvgym.domains.tool_use.environment import ToolLimits, ToolUseEnvironment, ToolUseOptions
 from dataenvgym.domains.tool_use.mcp.world import McpServer, McpWorld
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, check_one_of
-from dataenvgym.options import takes
+from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, RowOptions, TaskOptions
@@ -107,3 +107,22 @@ def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[
             "task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., mcp=McpServer(url=...))"
         )
     return McpWorld(mcp, world)
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> ToolUseEnvironment:
+    """Make `dataenvgym/ToolUse-v0`: by default, with the shop (validation).
+
+    Args:
+        options: those of `ToolLimits` and `ToolUseEnvironment`.
+    """
+    domain = ToolUseDomain(find_world("shop"))
+    options = {"system_prompt": domain.prompt_template.system} | options
+    limits = taken_from(options, ToolLimits)
+    return ToolUseEnvironment(
+        ToolUseTask("shop").instances if instances is None else instances,
+        limits,
+        prepare=domain.prepared,
+        **options,
+    )

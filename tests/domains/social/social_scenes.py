@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
 from dataenvgym.domains.social.scene import Cast, SceneState
+from dataenvgym.domains.social.task import make_default
 from dataenvgym.predictors import ScriptedPredictor
 
 NAMES = ("Ann", "Bob", "Cat", "Dan")

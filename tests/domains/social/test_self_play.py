@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dataenvgym.domains.social import SocialTask
-from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.scene_log import stuck
+from dataenvgym.domains.social.task import make_default
 from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.rollouts import StudentSpeaker, rollout
 from dataenvgym.run_warnings import listening

@@ -3,10 +3,10 @@
 import pytest
 
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.environment import make_default
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
+from dataenvgym.domains.social.task import make_default
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
 from dataenvgym.predictors import ScriptedPredictor
