@@ -1,13 +1,17 @@
-"""Turns runs into results; compares existing runs like a study's.
+"""Turns runs into results, if a comparison of them is fair; compares existing runs like a study's.
 
-Existing runs that differ only in their seed are one strategy. Fairness is checked again on finished
-runs, which are then aggregated.
+All strategies must have the same base student, evaluation instances, trainer, number of iterations
+and record budget. The validation split chooses an iteration, and only that one is scored on the
+test split. Any other difference is a `Difference`, which is refused unless its key is allowed: the
+configurations are compared before the runs, the results after them. Existing runs that differ only
+in their seed are one strategy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,58 +23,187 @@ from dataenvgym.config.run_directory import is_hand_made, read_config
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.aggregate import suite_scores
-from dataenvgym.studies.checks import (
-    Difference,
-    allowed,
-    check_allowed_keys,
-    config_differences,
-    over_budget,
-    record_budget,
-    result_differences,
-)
-from dataenvgym.studies.measures import RunMeasures, measure_run
 from dataenvgym.studies.noise import NoiseModel, read_noise
 from dataenvgym.studies.notes import study_warnings
-from dataenvgym.studies.plan import CEILING, FLOOR, choose_baseline
+from dataenvgym.studies.plan import (
+    CEILING,
+    FLOOR,
+    Cell,
+    Role,
+    choose_baseline,
+    read_state,
+    record_budget,
+)
 from dataenvgym.studies.results import (
     MissingRun,
+    RunMeasures,
     StrategyRuns,
     StudyResults,
+    measure_run,
     task_result,
     without_inference,
 )
-from dataenvgym.studies.state import Role, read_state
 from dataenvgym.studies.statistics import Test, choose_test
+
+EQUAL_SECTIONS = ("student", "predictor", "trainer", "task")
+EQUAL_KEYS = ("episode.iterations", "environment.target_score")
+RECORDS = "records"
+"""The key of the record budget: agent.records_per_iteration x iterations, environment.max_records
+at most."""
+_UNBOUNDED = "unbounded, set environment.max_records"
+RESULT_SECTIONS = {
+    "student": ("student", "predictor"),
+    "trainer": ("trainer",),
+    "instances": ("task",),
+    "test_instances": ("task",),
+}
+"""Properties in which finished runs must agree, and their sections of the configuration."""
 
 
 @dataclass(frozen=True)
-class TaskRuns:
-    """The runs on one task.
+class Difference:
+    """A difference between strategies that makes a comparison unfair.
 
     Attributes:
-        floor: runs without teaching.
-        budgets: the record budget of each strategy.
-        noise: the task's noise model, if there is one.
+        key: its name for `--allow-unequal`.
+        values: by strategy.
     """
 
-    task: str
-    strategies: Sequence[StrategyRuns]
-    floor: Sequence[RunMeasures] = ()
-    budgets: Mapping[str, float] = field(default_factory=dict)
-    noise: NoiseModel | None = None
+    key: str
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        groups: dict[str, list[str]] = {}
+        for strategy, value in self.values.items():
+            groups.setdefault(str(value), []).append(strategy)
+        return f"{self.key}: " + "; ".join(f"{v} ({', '.join(who)})" for v, who in groups.items())
+
+    def is_covered(self, allowed_key: str) -> bool:
+        """True if the key is this one or a section of it."""
+        section = allowed_key.partition(".")[0]
+        return f"{self.key}.".startswith(f"{allowed_key}.") or section in RESULT_SECTIONS.get(
+            self.key, ()
+        )
+
+
+def config_differences(cells: Iterable[Cell]) -> list[Difference]:
+    """Find unfair differences between the configurations on each task and seed.
+
+    Neither the record budget nor the pressure on records is that of the ceiling; floors are not
+    compared.
+    """
+    taught: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    both: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    for cell in cells:
+        if cell.role == "floor":
+            continue
+        values = {
+            key: value
+            for key, value in decisive_values(cell.config).items()
+            if key.partition(".")[0] in EQUAL_SECTIONS or key in EQUAL_KEYS
+        }
+        values["episode.iterations"] = int(cell.config.episode.iterations)
+        values.setdefault("environment.target_score", None)
+        place, name = (cell.task, cell.seed), f"{cell.role} {cell.strategy}"
+        if cell.role == "strategy":
+            name, most = cell.strategy, record_budget(cell.config)
+            budget = {RECORDS: _UNBOUNDED if math.isinf(most) else int(most)}
+            taught.setdefault(place, {})[name] = values | budget
+        of_all = {k: v for k, v in values.items() if k != "task.pressure_on_records"}
+        both.setdefault(place, {})[name] = of_all
+    return [d for of in (taught, both) for values in of.values() for d in _differences(values)]
+
+
+def _differences(values: Mapping[str, Mapping[str, Any]]) -> Iterator[Difference]:
+    for key in sorted({key for of in values.values() for key in of}):
+        found = {name: of.get(key) for name, of in values.items()}
+        first = next(iter(found.values()))
+        if first == _UNBOUNDED or any(value != first for value in found.values()):
+            yield Difference(key, found)  # two unlimited budgets are not equal
+
+
+def result_differences(strategies: Sequence[StrategyRuns]) -> Iterator[Difference]:
+    """Find differences in student and instances between runs of one task, and overspent budgets.
+
+    Seeds are compared one by one, because a task may have other instances for another seed.
+    """
+    for seed in sorted({seed for one in strategies for seed in one.runs if one.role != "floor"}):
+        of_seed = [one for one in strategies if seed in one.runs and one.role != "floor"]
+        yield from _differences(
+            {o.name: {k: o.runs[seed].identity.get(k) for k in RESULT_SECTIONS} for o in of_seed}
+        )
+        records = {one.name: one.runs[seed].result.records for one in of_seed}
+        if over := {
+            one.name: f"{records[one.name]} of {one.budget:g}"
+            for one in of_seed
+            if records[one.name] > one.budget
+        }:
+            yield Difference(RECORDS, over)
+
+
+def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Difference]:
+    """Return the differences, one for each key, if all are allowed.
+
+    Args:
+        allow: keys, or sections of keys, that may differ.
+
+    Raises:
+        ConfigurationError: names the differences that are not allowed.
+    """
+    found: dict[str, Difference] = {}
+    for difference in differences:
+        found.setdefault(difference.key, difference)
+    refused = [d for d in found.values() if not any(map(d.is_covered, allow))]
+    if refused:
+        lines = "\n".join(f"  {d}" for d in refused)
+        keys = " ".join(f"--allow-unequal {d.key}" for d in refused)
+        raise ConfigurationError(
+            f"the comparison would not be fair; the strategies differ in\n{lines}\n"
+            f"Make these equal, or accept it, and the table will say so: {keys}"
+        )
+    return list(found.values())
+
+
+def group_runs(
+    cells: Sequence[Cell],
+    measured: Mapping[Path, RunMeasures],
+    reason: Callable[[Cell], str] = lambda cell: "",
+) -> dict[str, list[StrategyRuns]]:
+    """The runs of strategies and bounds by task, the ceiling last; and why some are missing."""
+    groups: dict[str, dict[tuple[Role, str], list[Cell]]] = {}
+    for cell in cells:
+        groups.setdefault(cell.task, {}).setdefault((cell.role, cell.strategy), []).append(cell)
+    return {
+        task: [
+            StrategyRuns(
+                name=name,
+                role=role,
+                runs={c.seed: measured[c.directory] for c in own if c.directory in measured},
+                missing=[
+                    MissingRun(seed=c.seed, reason=reason(c))
+                    for c in own
+                    if c.directory not in measured
+                ],
+                budget=record_budget(own[0].config) if role == "strategy" else math.inf,
+            )
+            for (role, name), own in sorted(of.items(), key=lambda item: item[0][0] == "ceiling")
+        ]
+        for task, of in groups.items()
+    }
 
 
 def sum_up(
-    tasks: Sequence[TaskRuns],
+    tasks: Mapping[str, Sequence[StrategyRuns]],
     *,
     name: str,
     command: str,
     baseline: str,
     test: Test | None,
     allow_unequal: Sequence[str],
+    noise: Mapping[str, NoiseModel | None] | None = None,
     differences: Sequence[Difference] = (),
     notes: Sequence[str] = (),
     raced: bool = False,
@@ -79,48 +212,55 @@ def sum_up(
 
     Args:
         test: None lets the number of seeds decide.
+        noise: the noise models of tasks.
         differences: between the configurations.
         raced: a race chose which runs there are, so there are no intervals and p-values.
 
     Raises:
         ConfigurationError: if runs differ where they must agree.
     """
-    found = [*differences]
-    for task in tasks:
-        # seed by seed, because a task may have other instances for another seed
-        for seed in sorted({seed for one in task.strategies for seed in one.runs}):
-            of_seed = [one for one in task.strategies if seed in one.runs]
-            found += result_differences({one.name: one.runs[seed] for one in of_seed})
-            taught = {one.name: one.runs[seed] for one in of_seed if one.role == "strategy"}
-            found += over_budget(taught, task.budgets)
-    unequal = allowed(found, allow_unequal)
-    seeds = max((len(one.runs) for task in tasks for one in task.strategies), default=0)
-    chosen = test or choose_test(seeds)
-    summed = tuple(
-        task_result(
-            task.task,
-            task.strategies,
+    found = [d for strategies in tasks.values() for d in result_differences(strategies)]
+    unequal = allowed([*differences, *found], allow_unequal)
+    seeds = [len(one.runs) for of in tasks.values() for one in of if one.role != "floor"]
+    chosen = choose_test(max(seeds, default=0), test)
+    summed = []
+    for task, strategies in tasks.items():
+        model = (noise or {}).get(task)
+        variances = None if model is None else model.variances.get("test_gain")
+        one = task_result(
+            task,
+            strategies,
             baseline=baseline,
             test=chosen,
-            floor_runs=task.floor,
-            noise=None if task.noise is None else task.noise.variances.get("test_gain"),
+            gain_variance=variances.gain_seed if variances else None,
+            pair_variance=variances.seed if variances else None,
         )
-        for task in tasks
-    )
+        summed.append(one)
     warnings = study_warnings(tasks, summed)
     if raced:
-        summed = tuple(map(without_inference, summed))
+        summed = [without_inference(one) for one in summed]
     return StudyResults(
         name=name,
         command=command,
         baseline=baseline,
         test=chosen,
-        tasks=summed,
+        tasks=tuple(summed),
         suite=None if raced else suite_scores(summed, chosen, derive_rng(0, "bootstrap")),
-        unequal=tuple(str(difference) for difference in unequal),
+        unequal=tuple(map(str, unequal)),
         notes=tuple(notes),
         warnings=tuple(warnings),
     )
+
+
+def raced_warning(study: Path) -> str:
+    """Why there are no intervals for runs of this race."""
+    return (
+        f"these are runs of the race {study}, which chose by their results how many there are: "
+        f"p-values and intervals would be wrong and are left out; {study / 'table.md'} has its own"
+    )
+
+
+# --- existing runs ---
 
 
 def compare_runs(
@@ -143,166 +283,109 @@ def compare_runs(
         ConfigurationError: if the runs cannot be compared, or that would not be fair.
         RunDirectoryError: if one of them is not a finished run.
     """
-    if not directories:
-        raise ConfigurationError("there is nothing to compare: name two run directories or more")
-    paths = [Path(directory) for directory in directories]
-    states = {path.name: read_summary(path).status for path in paths}
-    if open_ := [f"{name} ({state})" for name, state in states.items() if state != "finished"]:
-        raise RunDirectoryError(
-            f"{len(open_)} of {len(states)} runs are not finished: {', '.join(open_)}. Finish "
-            "them, or leave them out"
-        )
-    runs = []
-    for path in paths:
-        config = described_config(path) if is_hand_made(path) else read_config(path)
-        iterations = int(config.episode.iterations)
-        measures = measure_run(path, iterations=iterations)
-        values = {**decisive_values(config), "episode.iterations": iterations}
-        runs.append(_Run(path, read_summary(path).task, config, values, measures))
-    check_allowed_keys(allow_unequal, [run.config for run in runs])
-    tasks: dict[str, list[_Group]] = {}
-    for run in runs:
-        groups = tasks.setdefault(run.task, [])
-        group = next((g for g in groups if not _differing(g.runs[0], run)), None)
-        if group is None:
-            groups.append(group := _Group([]))
-        if twin := next((one for one in group.runs if one.seed == run.seed), None):
+    runs = [_existing(Path(directory)) for directory in directories]
+    measured = {
+        one.directory: measure_run(one.directory, iterations=int(one.config.episode.iterations))
+        for one in runs
+    }
+    values = {
+        one.directory: {
+            **decisive_values(one.config),
+            "episode.iterations": one.config.episode.iterations,
+        }
+        for one in runs
+    }
+    cells = _named(runs, values)
+    if not (taught := dict.fromkeys(cell.strategy for cell in cells if cell.role == "strategy")):
+        raise ConfigurationError("there is nothing to compare: name runs that are not bounds")
+    for cell in cells:
+        if cell.role == "ceiling" and not measured[cell.directory].result.records:
             raise ConfigurationError(
-                f"{twin.directory} and {run.directory} are the same strategy and seed: leave one "
-                "of them out"
-            )
-        group.runs.append(run)
-    for groups in tasks.values():
-        _name(groups)
-    taught = {g.name: None for groups in tasks.values() for g in groups if g.role == "strategy"}
-    if not taught:
-        raise ConfigurationError("there is nothing to compare: all runs are floors or ceilings")
-    for run in runs:
-        if run.agent == CEILING and not run.measures.result.records:
-            raise ConfigurationError(
-                f"{run.directory} is a ceiling that trained on no records, so it has no result: "
+                f"{cell.directory} is a ceiling that trained on no records, so it has no result: "
                 "leave it out, or run it again once its task has a train split"
             )
-    studies = dict.fromkeys(path.absolute().parent.parent for path in paths)
+    # a run made in Python has no configuration: then compare all runs by their descriptions
+    compared = cells
+    if any(is_hand_made(cell.directory) for cell in cells):
+        compared = [replace(cell, config=described_config(cell.directory)) for cell in cells]
+    tasks = group_runs(cells, measured)
+    for task, strategies in tasks.items():
+        seeds = sorted({seed for one in strategies for seed in one.runs if one.role != "floor"})
+        tasks[task] = [
+            replace(one, missing=[
+                MissingRun(seed=seed, reason="no run of it was named")
+                for seed in seeds
+                if seed not in one.runs and one.role != "floor"
+            ])
+            for one in strategies
+        ]  # fmt: skip
+    studies = dict.fromkeys(cell.directory.absolute().parent.parent for cell in cells)
     races = [study for study in studies if (state := read_state(study)) and state.race]
-    models = {task: read_noise(task, noise_dir) for task in tasks}
+    noise = {task: read_noise(task, noise_dir) for task in tasks}
+    first = {cell.task: cell.config for cell in reversed(cells)}
     found = sum_up(
-        [replace(_task_runs(task, groups), noise=models[task]) for task, groups in tasks.items()],
+        tasks,
         name=name,
         command=command,
         baseline=choose_baseline(list(taught), baseline),
         test=test,
         allow_unequal=allow_unequal,
-        differences=[d for groups in tasks.values() for d in _config_differences(groups)],
+        noise=noise,
+        differences=config_differences(compared),
         raced=bool(races),
         notes=[
             f"{task}: the noise may differ: {changed}."
-            for task, groups in tasks.items()
-            if (model := models[task]) and (changed := model.differs(groups[0].runs[0].config))
+            for task, model in noise.items()
+            if model and (changed := model.differs(first[task]))
         ],
     )
-    warnings = map(raced_warning, races)
-    return found.model_copy(update={"warnings": (*found.warnings, *warnings)})
+    warnings = (*found.warnings, *map(raced_warning, races))
+    return found.model_copy(update={"warnings": warnings})
 
 
-def raced_warning(study: Path) -> str:
-    """Why there are no intervals for runs of this race."""
-    return (
-        f"these are runs of the race {study}, which chose by their results how many there are: "
-        f"p-values and intervals would be wrong and are left out; {study / 'table.md'} has its own"
-    )
+def _existing(directory: Path) -> Cell:
+    """A finished run, named by its agent."""
+    config = described_config(directory) if is_hand_made(directory) else read_config(directory)
+    agent = str(config.agent.get("name") or config.agent._target_)
+    bounds: dict[str, Role] = {FLOOR: "floor", CEILING: "ceiling"}
+    role, task = bounds.get(agent, "strategy"), read_summary(directory).task
+    return Cell(role, agent, task, int(config.seed), config, directory)
 
 
-@dataclass(frozen=True)
-class _Run:
-    directory: Path
-    task: str
-    config: DictConfig
-    values: dict[str, Any]
-    measures: RunMeasures
+def _named(runs: Sequence[Cell], values: Mapping[Path, Mapping[str, Any]]) -> list[Cell]:
+    """The runs, with those that differ in more than their seed named by the keys that differ."""
 
-    @property
-    def seed(self) -> int:
-        return int(self.config.seed)
-
-    @property
-    def agent(self) -> str:
-        return str(self.config.agent.get("name") or self.config.agent._target_)
-
-
-@dataclass
-class _Group:
-    """Runs that differ only in their seed."""
-
-    runs: list[_Run]
-    name: str = ""
-
-    @property
-    def role(self) -> Role:
-        bounds: dict[str, Role] = {FLOOR: "floor", CEILING: "ceiling"}
-        return bounds.get(self.runs[0].agent, "strategy")
-
-
-def _differing(one: _Run, other: _Run) -> list[str]:
-    """The keys in which they differ, except keys that follow the seed in both."""
-    keys = [k for k in sorted({*one.values, *other.values})
-            if one.values.get(k) != other.values.get(k)]  # fmt: skip
-    return [
-        key
-        for key in keys
-        if key.rpartition(".")[2] != "seed"
-        or any(run.values.get(key) != run.seed for run in (one, other))
-    ]
-
-
-def _name(groups: list[_Group]) -> None:
-    """Name each group by its agent; if an agent has several groups, also by their differences."""
-    for group in groups:
-        group.name = group.runs[0].agent
-    for name in {group.name for group in groups}:
-        same = [group for group in groups if group.name == name]
-        if len(same) == 1:
-            continue
-        keys = sorted({k for g in same[1:] for k in _differing(same[0].runs[0], g.runs[0])})
-        for group in same:
-            values = group.runs[0].values
-            shown = ", ".join(f"{k.rpartition('.')[2]}={values.get(k)}" for k in keys[:3])
-            more = f", {len(keys) - 3} more" if len(keys) > 3 else ""
-            group.name = f"{name}, {shown}{more}"
-        if len({group.name for group in same}) < len(same):
-            for i, group in enumerate(same):
-                group.name = f"{group.name} ({i + 1})"
-
-
-def _task_runs(task: str, groups: Sequence[_Group]) -> TaskRuns:
-    groups = sorted(groups, key=lambda g: g.role == "ceiling")
-    seeds = sorted({run.seed for g in groups if g.role != "floor" for run in g.runs})
-    return TaskRuns(
-        task=task,
-        strategies=[
-            StrategyRuns(
-                name=group.name,
-                role="ceiling" if group.role == "ceiling" else "strategy",
-                runs={run.seed: run.measures for run in group.runs},
-                missing=[MissingRun(seed=s, reason="no run of it was named")
-                         for s in seeds if s not in {run.seed for run in group.runs}],
+    def differing(one: Cell, other: Cell) -> list[str]:
+        """The keys in which they differ, except keys that follow the seed in both."""
+        a, b = values[one.directory], values[other.directory]
+        return [
+            key
+            for key in sorted({*a, *b})
+            if a.get(key) != b.get(key)
+            and (
+                key.rpartition(".")[2] != "seed"
+                or (a.get(key), b.get(key)) != (one.seed, other.seed)
             )
-            for group in groups
-            if group.role != "floor"
-        ],
-        floor=[run.measures for g in groups if g.role == "floor" for run in g.runs],
-        budgets={g.name: record_budget(g.runs[0].config) for g in groups if g.role == "strategy"},
-    )  # fmt: skip
+        ]
 
-
-def _config_differences(groups: Sequence[_Group]) -> list[Difference]:
-    runs = [(group, run) for group in groups for run in group.runs]
-    # a run made in Python has no configuration: then compare all runs by their descriptions
-    described = any(is_hand_made(run.directory) for _, run in runs)
-    return config_differences(
-        (g.role, g.name, run.seed, described_config(run.directory) if described else run.config)
-        for g, run in sorted(runs, key=lambda pair: pair[1].seed)
-    )
+    groups: list[list[Cell]] = []
+    for run in runs:
+        alike = (g for g in groups if g[0].task == run.task and not differing(g[0], run))
+        group = next(alike, [])
+        if any(one.seed == run.seed for one in group):
+            raise ConfigurationError(
+                f"{run.directory} and another one are the same strategy and seed: leave one out"
+            )
+        group.append(run)
+        groups += [group] if len(group) == 1 else []
+    named = []
+    for group in groups:
+        one = group[0]
+        others = [g[0] for g in groups if (g[0].task, g[0].strategy) == (one.task, one.strategy)]
+        keys = sorted({key for other in others for key in differing(others[0], other)})
+        shown = [f"{k.rpartition('.')[2]}={values[one.directory].get(k)}" for k in keys]
+        named += [replace(run, strategy=", ".join([run.strategy, *shown])) for run in group]
+    return named
 
 
 def described_config(directory: Path) -> DictConfig:
@@ -315,7 +398,6 @@ def described_config(directory: Path) -> DictConfig:
     """
     summary = read_summary(directory)
     identity = read_identity(directory) or {}
-    options = asdict(TeachingOptions())
     written = [one.n_records + sum(one.dropped.values()) for one in summary.iterations[1:]]
     content: dict[str, Any] = {
         "task": {
@@ -329,7 +411,10 @@ def described_config(directory: Path) -> DictConfig:
         "agent": {"name": summary.agent, "records_per_iteration": max(written, default=0)},
         "environment": {
             "id": identity.get("environment"),
-            **{name: identity.get(name, default) for name, default in options.items()},
+            **{
+                name: identity.get(name, default)
+                for name, default in asdict(TeachingOptions()).items()
+            },
         },
         "episode": {"iterations": len(summary.iterations) - 1},
         "seed": summary.seed,

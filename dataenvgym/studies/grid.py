@@ -22,7 +22,7 @@ from dataenvgym.config.composition import compose, options_by_group
 from dataenvgym.config.identity import short_name, task_name
 from dataenvgym.config.overrides import Override, keys_of, parse_overrides
 from dataenvgym.config.suites import read_suite
-from dataenvgym.errors import ConfigurationError, check_at_least, shorten
+from dataenvgym.errors import ConfigurationError, shorten
 
 
 @dataclass(frozen=True)
@@ -51,55 +51,56 @@ class Grid:
     def overrides(self, strategy: Choice, task: Choice) -> list[str]:
         """All overrides of an episode except its seed; a strategy's own values win."""
         own = {override.key for override in parse_overrides(strategy.overrides)}
-        fixed = [text for text in self.fixed if parse_overrides([text])[0].key not in own]
+        fixed = [text for text in self.fixed if parsed(text).key not in own]
         return [*fixed, *task.overrides, *strategy.overrides]
+
+
+def parsed(text: str) -> Override:
+    """The first override of a text; short names stand for several."""
+    return parse_overrides([text])[0]
 
 
 def parse_grid(
     texts: Sequence[str], *, strategies: Sequence[str] = (), config_dir: str | Path | None = None
 ) -> Grid:
-    """Parse the grid.
-
-    Args:
-        texts: Hydra overrides, some with several values: `a,b`, `choice(a,b)`, `range(10)`,
-            `glob(*)`.
-        strategies: further strategies, each "NAME: KEY=VALUE KEY=VALUE ...".
+    """Parse Hydra overrides (`a,b`, `choice(a,b)`, `range(10)`, `glob(*)`) and named strategies.
 
     Raises:
-        ConfigurationError: for text that is not an override or has no countable values, for a
-            seed that is not a whole number, for two strategies with the same name, and for an
-            unknown suite.
+        ConfigurationError: for everything that is not a grid.
     """
     groups = options_by_group(config_dir)
     texts, of_agents, suite = _with_suite(texts, groups["suite"])
     fixed: list[str] = []
     axes: dict[str, dict[str, list[Choice]]] = {"strategy": {}, "task": {}}
-    seeds = ["0"]
+    seeds = [0]
     for text in texts:
-        (override,) = parse_overrides([text])[:1]
-        _refuse_single_run(override)
+        key = parsed(text).key
+        if key in ("name", "runs_dir"):
+            raise ConfigurationError(
+                f"{text!r} is about a single run; a study has --name and --studies-dir"
+            )
         values = _values(text, groups)
-        if override.key == "seed":
-            seeds = [value.partition("=")[2] for value in values or [text]]
-        elif values is None and override.key not in ("agent", "task"):
+        if key == "seed":
+            seeds = [_seed(value.partition("=")[2]) for value in values or [text]]
+        elif values is None and key not in ("agent", "task"):
             fixed.append(text)
         else:
-            axis = axes["task" if override.section == "task" else "strategy"]
-            if override.key in axis:
-                raise ConfigurationError(f"{override.key} is given twice: {text!r}; give it once")
-            axis[override.key] = []
-            for one in values or [text]:
-                name = one.partition("=")[2].strip("'\"")
-                if override.key not in ("agent", "task"):
-                    name = f"{override.key.replace('/', '.').rpartition('.')[2]}={name}"
-                axis[override.key].append(Choice(name, (one,)))
-    named = [_named(text) for text in strategies]
+            axis = axes["task" if parsed(text).section == "task" else "strategy"]
+            if key in axis:
+                raise ConfigurationError(f"{key} is given twice: {text!r}; give it once")
+            short = "" if key in ("agent", "task") else key.replace("/", ".").rpartition(".")[2]
+            axis[key] = [
+                Choice(
+                    f"{short}{'=' if short else ''}{one.partition('=')[2].strip(_QUOTES)}", (one,)
+                )
+                for one in values or [text]
+            ]
     swept = _combinations(axes["strategy"], "agent") if axes["strategy"] else []
     grid = Grid(
         fixed=tuple(fixed),
-        strategies=(*swept, *named) or (Choice(""),),
+        strategies=(*swept, *map(_named, strategies)) or (Choice(""),),
         tasks=tuple(_combinations(axes["task"], "task") if axes["task"] else [Choice("")]),
-        seeds=tuple(dict.fromkeys(map(_seed, seeds))),
+        seeds=tuple(dict.fromkeys(seeds)),
         suite=suite,
     )
     names = [strategy.name for strategy in grid.strategies]
@@ -108,34 +109,33 @@ def parse_grid(
             f"there are {names.count(twins[0])} strategies {twins[0]!r}; give each its own name: "
             '--strategy "NAME: KEY=VALUE ..."'
         )
-    (strategy, *_), (task, *_) = grid.strategies, grid.tasks
-    if not (strategy.name and task.name):
+    if not (grid.strategies[0].name and grid.tasks[0].name):
         # not typed: the composed configuration, perhaps of an experiment, has their names
-        config = compose(grid.overrides(strategy, task), config_dir=config_dir)
-        if not strategy.name:
-            grid = replace(grid, strategies=(replace(strategy, name=short_name(config.agent)),))
-        if not task.name:
-            grid = replace(grid, tasks=(replace(task, name=task_name(config)),))
+        config = compose(grid.overrides(grid.strategies[0], grid.tasks[0]), config_dir=config_dir)
+        name, task = short_name(config.agent), task_name(config)
+        grid = replace(
+            grid,
+            strategies=tuple(replace(one, name=one.name or name) for one in grid.strategies),
+            tasks=tuple(replace(one, name=one.name or task) for one in grid.tasks),
+        )
     if of_agents:
         fitting = (_with_options(one, of_agents, grid, config_dir) for one in grid.strategies)
         grid = replace(grid, strategies=tuple(fitting))
     return grid
 
 
+_QUOTES = "'\""
+
+
 def _with_suite(
     texts: Sequence[str], suites: Mapping[str, Path]
 ) -> tuple[Sequence[str], Sequence[str], str | None]:
-    """Add the overrides of the suite, if one is named.
-
-    Returns:
-        The overrides; the suite's options of agents; its name if it sets the tasks.
-    """
-    typed = {override.key: override for text in texts for override in parse_overrides([text])}
+    """The texts with those of a suite; its options of agents; its name if the tasks are its."""
+    typed = {override.key: override for override in parse_overrides(texts)}
     if (chosen := typed.pop("suite", None)) is None:
         return texts, (), None
     name = chosen.value or ""
-    content = read_suite(name, suites)
-    own = {}
+    own, content = {}, read_suite(name, suites)
     if of_eval := next((key for key in ("suite", "samples", "metrics") if key in content), None):
         raise ConfigurationError(
             f"suite {name!r} sets {of_eval}, which a study does not have: it is a suite of "
@@ -143,7 +143,7 @@ def _with_suite(
         )
     for key, value in content.items():
         values = value if isinstance(value, list) else [value]
-        if not all(isinstance(one, str | int | float) for one in values) or not values:
+        if not values or not all(isinstance(one, str | int | float) for one in values):
             raise ConfigurationError(
                 f"{suites[name]}: {key} is {shorten(repr(value))}, expected overrides of a study "
                 "by key, such as agent: [random, edge]"
@@ -159,11 +159,10 @@ def _with_options(
     strategy: Choice, options: Sequence[str], grid: Grid, config_dir: str | Path | None
 ) -> Choice:
     """The strategy with those of the options that its agent has, and that it does not set."""
-    config = compose(
-        grid.overrides(strategy, grid.tasks[0]), config_dir=config_dir, allow_missing=True
-    )
-    known, own = set(keys_of(config)), {o.key for o in parse_overrides(strategy.overrides)}
-    fitting = [o.text for o in parse_overrides(options) if o.key in known - own]
+    overrides = grid.overrides(strategy, grid.tasks[0])
+    known = set(keys_of(compose(overrides, config_dir=config_dir, allow_missing=True)))
+    known -= {override.key for override in parse_overrides(strategy.overrides)}
+    fitting = [o.text for o in parse_overrides(options) if o.key in known]
     return replace(strategy, overrides=(*strategy.overrides, *fitting))
 
 
@@ -179,23 +178,20 @@ def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | 
         return None  # composing explains the error
     if not override.is_sweep_override():
         return None
-    key = override.get_key_element()
     if not override.is_discrete_sweep():
         raise ConfigurationError(
             f"{text!r} has no countable values; expected a,b or choice(a,b) or range(10)"
         )
-    value = override.value()
-    if isinstance(value, Glob):
+    if isinstance(override.value(), Glob):
         options = sorted(groups.get(override.key_or_group, ()))
-        names = list(value.filter(options))
-        if not names:
+        if not (names := list(override.value().filter(options))):
             raise ConfigurationError(
                 f"{text!r} fits no option. The options of {override.key_or_group} are: "
                 f"{', '.join(options) or 'none'}."
             )
     else:
         names = list(override.sweep_string_iterator())
-    return [f"{key}={name}" for name in names]
+    return [f"{override.get_key_element()}={name}" for name in names]
 
 
 def _combinations(axis: Mapping[str, Sequence[Choice]], main: str) -> list[Choice]:
@@ -204,8 +200,7 @@ def _combinations(axis: Mapping[str, Sequence[Choice]], main: str) -> list[Choic
     combined = []
     for choices in product(*axis.values()):
         names = [c.name for key, c in zip(axis, choices, strict=True) if key in varied]
-        overrides = tuple(text for c in choices for text in c.overrides)
-        combined.append(Choice(", ".join(names), overrides))
+        combined.append(Choice(", ".join(names), tuple(t for c in choices for t in c.overrides)))
     return combined
 
 
@@ -220,28 +215,15 @@ def _named(text: str) -> Choice:
         overrides = tuple(shlex.split(rest))
     except ValueError as error:
         raise ConfigurationError(f"--strategy {text!r} cannot be read: {error}") from error
-    for override in parse_overrides(overrides):
-        _refuse_single_run(override)
-        if override.key == "seed" or override.section == "task":
+    for one in parse_overrides(overrides):
+        if one.key in ("seed", "name", "runs_dir") or one.section == "task":
             raise ConfigurationError(
-                f"--strategy {name.strip()!r} sets {override.key}, which is not part of a "
-                "strategy: set it for the whole study"
+                f"--strategy {name.strip()!r} sets {one.key}, which is not part of a strategy"
             )
     return Choice(name.strip(), overrides)
 
 
-def _refuse_single_run(override: Override) -> None:
-    instead = {"name": "--name", "runs_dir": "--studies-dir"}
-    if override.key in instead:
-        raise ConfigurationError(
-            f"{override.text!r} is about a single run; a study has {instead[override.key]}"
-        )
-
-
 def _seed(text: str) -> int:
-    try:
-        seed = int(text)
-    except ValueError:
-        raise ConfigurationError(f"seed is {text!r}, expected a whole number like 0") from None
-    check_at_least(0, seed=seed)
-    return seed
+    if not text.isdecimal():
+        raise ConfigurationError(f"seed is {text!r}, expected a whole number like 0")
+    return int(text)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
@@ -22,15 +22,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import DictConfig
-from pydantic import ValidationError
 
 from dataenvgym.config.run_directory import is_hand_made, read_config
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import BrokenFileError, ConfigurationError, first_fault
+from dataenvgym.errors import BrokenFileError, ConfigurationError
 from dataenvgym.records import Model
-from dataenvgym.storage import read_json, write_json
-from dataenvgym.studies.checks import record_budget
-from dataenvgym.studies.measures import RunMeasures, difference, mean_validation_rewards
+from dataenvgym.storage import write_json
+from dataenvgym.studies.plan import read_model, record_budget
+from dataenvgym.studies.results import RunMeasures, difference, mean_validation_rewards
 
 Measure = Literal["test_gain", "area"]
 _SPLITS: dict[Measure, str] = {"test_gain": "n_test", "area": "n_validation"}
@@ -61,8 +60,7 @@ class Variances(Model):
 
     def problems_of(self, config: DictConfig, measure: Measure) -> int:
         """The number of problems that are evaluated with this configuration."""
-        asked = config.task.get(_SPLITS[measure])
-        if not asked:
+        if not (asked := config.task.get(_SPLITS[measure])):
             return self.problems
         return max(1, round(int(asked) * (self.problems / self.asked if self.asked else 1)))
 
@@ -106,25 +104,6 @@ class NoiseModel(Model):
         return math.sqrt((self.seeds - 1) / float(stats.chi2.ppf(tail, self.seeds - 1)))
 
 
-def suite_sd(models: Sequence[NoiseModel], problems: Sequence[int]) -> float | None:
-    """Standard deviation over seeds of the difference between two strategies' mean suite scores.
-
-    The noise of different tasks is taken as independent.
-
-    Args:
-        problems: the number of validation problems of each task.
-
-    Returns:
-        None if a model has no area or no ceiling above 0.
-    """
-    total = 0.0
-    for model, n in zip(models, problems, strict=True):
-        if "area" not in model.variances or (model.ceiling or 0.0) <= 0:
-            return None
-        total += (model.variances["area"].sd(n) / (model.ceiling or 1.0)) ** 2
-    return math.sqrt(total) / len(models)
-
-
 def conditions(config: DictConfig) -> Conditions:
     """What noise depends on, apart from the task and the numbers of seeds and problems."""
     pressure = config.task.get("pressure")
@@ -137,11 +116,29 @@ def conditions(config: DictConfig) -> Conditions:
     }
 
 
+def _path(folder: str | Path, task: str) -> Path:
+    return Path(folder).expanduser() / (re.sub(r"[^\w.-]+", "_", task) + ".json")
+
+
+def write_noise(model: NoiseModel, folder: str | Path) -> Path:
+    """Write a noise model; return its path."""
+    path = _path(folder, model.task)
+    write_json(path, model.model_dump(mode="json"))
+    return path
+
+
+def read_noise(task: str, folder: str | Path) -> NoiseModel | None:
+    """The noise model of a task, in `folder` or else in the package; None without one."""
+    for path in (_path(folder, task), _path(SHIPPED, task)):
+        if path.exists():
+            return read_model(path, NoiseModel, "--fit-noise writes a new one")
+    return None
+
+
 def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[float | None, str]:
     """The variance of a run's test gain between seeds, if it is known, and where that is from."""
     if is_hand_made(directory):
         return None, "without the spread of seeds: the run has no configuration"
-    config = read_config(directory)
     task = read_summary(directory).task  # a name from the configuration may need its class
     try:
         model = read_noise(task, folder)
@@ -150,10 +147,12 @@ def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[floa
     known = None if model is None else model.variances.get("test_gain")
     if model is None or known is None or known.gain_seed is None:
         return None, f"without the spread of seeds: no noise model of {task}"
-    about = "with the spread of seeds, by a noise model"
-    if differs := model.differs(config):
-        about += f" of another setting: {differs}"
-    return known.gain_seed, about
+    differs = model.differs(read_config(directory))
+    of = f" of another setting: {differs}" if differs else ""
+    return known.gain_seed, f"with the spread of seeds, by a noise model{of}"
+
+
+# --- fitting ---
 
 
 def fit_noise(
@@ -164,41 +163,33 @@ def fit_noise(
     seconds: Mapping[str, float],
     ceiling: float | None = None,
 ) -> NoiseModel:
-    """Fit the noise model of a task.
-
-    Args:
-        runs: by strategy and seed.
-        config: of one of them.
-        seconds, ceiling: see `NoiseModel`.
+    """Fit the noise model of a task from runs by strategy and seed, and the `config` of one.
 
     Raises:
         ConfigurationError: for fewer than two strategies, three seeds or two problems in common.
     """
     seeds = sorted(set.intersection(*(set(of) for of in runs.values()))) if runs else []
-    if len(runs) < 2 or len(seeds) < 3:
-        raise ConfigurationError(
-            f"the noise of {task!r} cannot be fitted from {len(runs)} strategies with {len(seeds)} "
-            "finished seeds in common; 2 strategies and 3 seeds are the least, and 10 seeds better"
-        )
-    of_measures: dict[Measure, Callable[[RunMeasures], dict[str, float]]] = {
-        "test_gain": lambda run: difference(run.test_after_rewards, run.test_before_rewards),
-        "area": lambda run: difference(
-            mean_validation_rewards(run.directory, iterations=len(run.result.val_scores) - 1),
-            run.val_before_rewards,
-        ),
-    }
+
+    def gains(run: RunMeasures, measure: Measure) -> dict[str, float]:
+        if measure == "test_gain":
+            return difference(run.test_after_rewards, run.test_before_rewards)
+        iterations = len(run.result.val_scores) - 1
+        means = mean_validation_rewards(run.directory, iterations=iterations)
+        return difference(means, run.val_before_rewards)
+
     variances: dict[Measure, Variances] = {}
-    for measure, gains_of in of_measures.items():
-        gains = [[gains_of(of[seed]) for seed in seeds] for of in runs.values()]
-        shared = sorted(set.intersection(*(set(one) for of in gains for one in of)))
-        if len(shared) > 1:
-            variances[measure] = _variances(
-                [np.array([[one[i] for i in shared] for one in of]) for of in gains],
-                config.task.get(_SPLITS[measure]),
-            )
+    if len(runs) > 1 and len(seeds) > 2:
+        for measure, split in _SPLITS.items():
+            of_runs = [[gains(of[seed], measure) for seed in seeds] for of in runs.values()]
+            shared = sorted(set.intersection(*(set(one) for of in of_runs for one in of)))
+            if len(shared) > 1:
+                matrices = [np.array([[one[i] for i in shared] for one in of]) for of in of_runs]
+                variances[measure] = _variances(matrices, config.task.get(split))
     if not variances:
         raise ConfigurationError(
-            f"the noise of {task!r} cannot be fitted: its seeds have no two problems in common"
+            f"the noise of {task!r} cannot be fitted from {len(runs)} strategies with {len(seeds)} "
+            "finished seeds in common; 2 strategies, 3 seeds and 2 problems are the least, and 10 "
+            "seeds better"
         )
     return NoiseModel(
         task=task,
@@ -215,14 +206,13 @@ def _variances(strategies: Sequence[NDArray[np.float64]], asked: int | None) -> 
     """Variance components from matrices of gains, seeds x problems."""
     pairs = [_components(one - other) for one, other in combinations(strategies, 2)]
     seed, problem, residual = (max(0.0, float(v)) for v in np.mean(pairs, axis=0))
-    gain_seed = float(np.mean([_components(one)[0] for one in strategies]))
     return Variances(
         seed=seed,
         problem=problem,
         residual=residual,
         problems=strategies[0].shape[1],
         asked=asked,
-        gain_seed=max(0.0, gain_seed),
+        gain_seed=max(0.0, float(np.mean([_components(one)[0] for one in strategies]))),
         seed_correlation=_correlation([one.mean(axis=1) for one in strategies]),
         problem_correlation=_correlation([one.mean(axis=0) for one in strategies]),
     )
@@ -246,29 +236,20 @@ def _correlation(strategies: Sequence[NDArray[np.float64]]) -> float | None:
     return float(np.mean(found))
 
 
-def _path(folder: str | Path, task: str) -> Path:
-    return Path(folder).expanduser() / (re.sub(r"[^\w.-]+", "_", task) + ".json")
+def suite_sd(models: Sequence[NoiseModel], problems: Sequence[int]) -> float | None:
+    """Standard deviation over seeds of the difference between two strategies' mean suite scores.
 
+    The noise of different tasks is taken as independent.
 
-def write_noise(model: NoiseModel, folder: str | Path) -> Path:
-    """Write a noise model; return its path."""
-    path = _path(folder, model.task)
-    write_json(path, model.model_dump(mode="json"))
-    return path
+    Args:
+        problems: the number of validation problems of each task.
 
-
-def read_noise(task: str, folder: str | Path) -> NoiseModel | None:
-    """The noise model of a task, in `folder` or else in the package; None without one.
-
-    Raises:
-        BrokenFileError: if its file is damaged.
+    Returns:
+        None if a model has no area or no ceiling above 0.
     """
-    for path in (_path(folder, task), _path(SHIPPED, task)):
-        if path.exists():
-            try:
-                return NoiseModel.model_validate(read_json(path))
-            except ValidationError as error:
-                raise BrokenFileError(
-                    f"{path} is damaged: {first_fault(error)}; --fit-noise writes a new one"
-                ) from error
-    return None
+    total = 0.0
+    for model, n in zip(models, problems, strict=True):
+        if "area" not in model.variances or not model.ceiling or model.ceiling < 0:
+            return None
+        total += (model.variances["area"].sd(n) / model.ceiling) ** 2
+    return math.sqrt(total) / len(models)

@@ -1,4 +1,4 @@
-"""Plans a study: its episodes, each with its configuration and its folder.
+"""Plans a study: its episodes, each with its configuration and its folder; and `study.json`.
 
 The episodes are ordinary runs in `studies/<name>/runs`. Besides the grid there are two bounds. The
 floor is one episode of `agent=none` per task (nothing is trained, so one seed is enough). The
@@ -10,26 +10,30 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, Literal, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic import ValidationError
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import check_folder_name, free_keys
-from dataenvgym.config.overrides import Override, parse_overrides
 from dataenvgym.config.run_directory import is_done, run_directory
-from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.options import refuse_unknown
-from dataenvgym.studies.grid import Choice, Grid, parse_grid
+from dataenvgym.errors import BrokenFileError, ConfigurationError, did_you_mean, first_fault
+from dataenvgym.records import Model
+from dataenvgym.storage import read_json, write_json
+from dataenvgym.studies.grid import Choice, Grid, parse_grid, parsed
 from dataenvgym.studies.racing import least_seeds
-from dataenvgym.studies.state import Role, read_state
-from dataenvgym.studies.statistics import EXACT, Test
+from dataenvgym.studies.statistics import Test, choose_test
+from dataenvgym.workspace import FORMAT, refuse_newer
 
+ModelT = TypeVar("ModelT", bound=Model)
+Role = Literal["strategy", "floor", "ceiling"]
 FLOOR, CEILING = "none", "gold"
 """The agents of the bounds."""
 _OF_AGENTS = ("agent", "prompt", "prompt@subskill_prompt")
@@ -38,23 +42,14 @@ _OF_AGENTS = ("agent", "prompt", "prompt@subskill_prompt")
 
 @dataclass(frozen=True)
 class Cell:
-    """One episode of a study.
-
-    Attributes:
-        role: "floor" and "ceiling" are the bounds.
-        strategy, task: names for tables.
-    """
+    """One episode, in its run directory; `strategy` and `task` are its names in tables."""
 
     role: Role
     strategy: str
     task: str
     seed: int
     config: DictConfig
-
-    @cached_property  # the name of a run has a hash of its whole configuration
-    def directory(self) -> Path:
-        """Its run directory."""
-        return run_directory(self.config)
+    directory: Path
 
     @property
     def is_finished(self) -> bool:
@@ -74,14 +69,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The plan of a study.
-
-    Attributes:
-        directory: `studies/<name>`.
-        overrides, named_strategies: the request.
-        cells: the episodes in the order of their start: seed by seed.
-        baseline, test, race, allow_unequal, looking_for, noise_dir: see `StudyOptions`.
-    """
+    """The request (see `plan_study`), its folder, and its episodes in the order of their start."""
 
     directory: Path
     overrides: tuple[str, ...]
@@ -89,11 +77,11 @@ class StudyPlan:
     grid: Grid
     cells: tuple[Cell, ...]
     baseline: str
-    test: Test | None = None
-    allow_unequal: tuple[str, ...] = field(default=())
-    looking_for: float | None = None
-    noise_dir: Path = Path("noise")
-    race: bool = False
+    test: Test | None
+    race: bool
+    allow_unequal: tuple[str, ...]
+    looking_for: float | None
+    noise_dir: Path
 
     @property
     def name(self) -> str:
@@ -108,97 +96,100 @@ class StudyPlan:
         """The cells that are not bounds."""
         return [cell for cell in self.cells if cell.role == "strategy"]
 
-
-class StudyOptions(TypedDict, total=False):
-    """Options of a study.
-
-    Attributes:
-        name: of its folder; None derives a name from the tasks and the common overrides.
-        strategies: further strategies, each "NAME: KEY=VALUE ...".
-        baseline: the strategy that the others are compared with; None takes random, or else the
-            first strategy.
-        bounds: also run the floor (no teaching) and the ceiling (gold data); by default True.
-        test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
-        race: stop strategies and seeds that cannot change which one is the best (see `racing`).
-        allow_unequal: keys that may differ between strategies.
-        looking_for: the difference in test gain (of a suite: in its score) that the study is for; a
-            warning says if it cannot be shown with this budget.
-        noise_dir: the folder of noise models, by default "noise".
-        workers: processes at the same time; None takes as many as there are cores for the students.
-        studies_dir: the folder of studies, by default "studies".
-        config_dir: a folder with your own YAML files.
-    """
-
-    name: str | None
-    strategies: Sequence[str]
-    baseline: str | None
-    bounds: bool
-    test: Test | None
-    race: bool
-    allow_unequal: Sequence[str]
-    looking_for: float | None
-    noise_dir: str | Path
-    workers: int | None
-    studies_dir: str | Path
-    config_dir: str | Path | None
+    @property
+    def command(self) -> str:
+        """The command that runs this study."""
+        words = ["dataenvgym", "study", *self.overrides, "--name", self.name]
+        for option, values in (
+            ("--strategy", self.named_strategies),
+            ("--baseline", [None if self.race else self.baseline]),
+            ("--test", [self.test]),
+            ("--looking-for", [self.looking_for]),
+            ("--allow-unequal", self.allow_unequal),
+        ):
+            words += [str(w) for value in values if value is not None for w in (option, value)]
+        words += ["--race"] if self.race else []
+        words += [] if len(self.of_strategies()) < len(self.cells) else ["--no-bounds"]
+        return shlex.join(words)
 
 
-def plan_study(overrides: Sequence[str] = (), **options: Unpack[StudyOptions]) -> StudyPlan:
+def plan_study(  # noqa: PLR0913
+    overrides: Sequence[str] = (),
+    *,
+    name: str | None = None,
+    strategies: Sequence[str] = (),
+    baseline: str | None = None,
+    bounds: bool = True,
+    test: Test | None = None,
+    race: bool = False,
+    allow_unequal: Sequence[str] = (),
+    looking_for: float | None = None,
+    noise_dir: str | Path = "noise",
+    workers: int | None = None,
+    studies_dir: str | Path = "studies",
+    config_dir: str | Path | None = None,
+) -> StudyPlan:
     """Plan a study; touch no file.
 
     Args:
         overrides: Hydra's, with several values for keys that vary: `agent=random,skill_list`,
             `seed=range(10)`, `task=...`, `suite=...` (see `grid`).
-        options: see `StudyOptions`.
+        name: of its folder; None derives a name from the tasks and the common overrides.
+        strategies: further strategies, each "NAME: KEY=VALUE ...".
+        baseline: the strategy that the others are compared with; None takes random, or else the
+            first strategy.
+        bounds: also run the floor (no teaching) and the ceiling (gold data).
+        test: "t" or "sign_flip"; None takes sign_flip for 20 seeds or fewer.
+        race: stop strategies and seeds that cannot change which one is the best (see `racing`).
+        allow_unequal: keys that may differ between strategies.
+        looking_for: the difference in test gain (of a suite: in its score) that the study is for; a
+            warning says if it cannot be shown with this budget.
+        noise_dir: the folder of noise models.
+        workers: processes at the same time; None takes as many as there are cores for the students.
+        studies_dir: the folder of studies.
+        config_dir: a folder with your own YAML files.
 
     Raises:
         ConfigurationError: for everything that `dataenvgym run` refuses, and for an impossible
             study: an unknown baseline, the same strategy twice, too many seeds for the test.
     """
-    refuse_unknown(options, StudyOptions, "a study")
-    strategies, config_dir = options.get("strategies", ()), options.get("config_dir")
-    workers, test = options.get("workers"), options.get("test")
     grid = parse_grid(overrides, strategies=strategies, config_dir=config_dir)
-    if (name := options.get("name")) is None:
+    choose_test(len(grid.seeds), test)
+    if name is None:
         name = _default_name(grid, config_dir)
-    else:
-        check_folder_name(name, "--name")
-    directory = Path(options.get("studies_dir", "studies")).expanduser() / name
-    if race := options.get("race", False):
-        grid = _racing(grid, directory, options)
-    is_chosen = any(_first(text).key == "executor" for text in grid.fixed)
+    check_folder_name(name, "--name")
+    if looking_for is not None and not looking_for > 0:
+        raise ConfigurationError(f"--looking-for is {looking_for}, expected a number above 0")
+    directory = Path(studies_dir).expanduser() / name
+    if race:
+        if baseline or test:
+            raise ConfigurationError(
+                "--race has a test of its own for all pairs: no --baseline, --test"
+            )
+        grid = _racing(grid, directory)
+    is_chosen = any(parsed(text).key == "executor" for text in grid.fixed)
     extra = [] if is_chosen else ["executor=processes"]
     extra += [] if workers is None else [f"executor.workers={workers}"]
-    bounds = options.get("bounds", True)
-    planned = _cells(grid, directory / "runs", extra, config_dir, bounds=bounds)
+    cells = _cells(grid, directory / "runs", extra, config_dir, bounds=bounds)
     first: dict[Path, Cell] = {}
-    for cell in planned:
+    for cell in cells:
         other = first.setdefault(cell.directory, cell)
         if other is not cell and "strategy" in (cell.role, other.role):
             raise ConfigurationError(
                 f"{other.label!r} and {cell.label!r} are the same episode: leave one of them out"
             )
-    if test == "sign_flip" and len(grid.seeds) > EXACT:
-        raise ConfigurationError(
-            f"--test sign_flip counts all 2^n sign flips, for {EXACT} seeds at most; "
-            f"with {len(grid.seeds)} use --test t"
-        )
-    if (looking_for := options.get("looking_for")) is not None and not looking_for > 0:
-        raise ConfigurationError(
-            f"--looking-for is {looking_for}, expected a difference such as 0.02"
-        )
     return StudyPlan(
         directory=directory,
         overrides=tuple(overrides),
         named_strategies=tuple(strategies),
         grid=grid,
-        cells=tuple(planned),
-        baseline=choose_baseline([s.name for s in grid.strategies], options.get("baseline")),
+        cells=tuple(cells),
+        baseline=choose_baseline([s.name for s in grid.strategies], baseline),
         test=test,
-        allow_unequal=tuple(options.get("allow_unequal", ())),
-        looking_for=looking_for,
-        noise_dir=Path(options.get("noise_dir", "noise")).expanduser(),
         race=race,
+        allow_unequal=tuple(allow_unequal),
+        looking_for=looking_for,
+        noise_dir=Path(noise_dir).expanduser(),
     )
 
 
@@ -214,40 +205,23 @@ def choose_baseline(strategies: Sequence[str], wanted: str | None) -> str:
     return wanted
 
 
-def _racing(grid: Grid, directory: Path, options: StudyOptions) -> Grid:
-    """The grid of a race, with the seeds in the order of its rounds: earlier seeds stay first.
-
-    Raises:
-        ConfigurationError: if nothing can be decided, an option has no meaning in a race, or the
-            earlier race had other strategies or tasks.
-    """
+def _racing(grid: Grid, directory: Path) -> Grid:
+    """The grid of a race, with the seeds in the order of its rounds: earlier seeds stay first."""
     k, n = len(grid.strategies), len(grid.seeds)
-    if k < 2:
-        raise ConfigurationError(f"--race has {k} strategy, expected two or more")
-    if n < (least := least_seeds(k)):
+    if k < 2 or n < least_seeds(k):
         raise ConfigurationError(
-            f"--race has {n} seeds, which decide nothing about {k} strategies; expected {least} or "
-            'more, better "seed=range(20)": most strategies stop early'
+            f"--race has {k} strategies and {n} seeds, expected two strategies or more, and "
+            f'{least_seeds(max(2, k))} seeds or more, better "seed=range(20)"'
         )
-    for name in ("baseline", "test"):
-        if options.get(name) is not None:
-            raise ConfigurationError(
-                f"--{name} is {options[name]!r}, but --race compares all pairs by a test of its "
-                "own: leave one of them out"
-            )
     if (before := read_state(directory)) is None:
         return grid
-    for what, then, now in (
-        ("strategies", before.strategies, grid.strategies),
-        ("tasks", before.tasks, grid.tasks),
-    ):
-        names = [one.name for one in then]
-        if before.race and sorted(names) != sorted(one.name for one in now):
-            raise ConfigurationError(
-                f"the race {directory.name!r} has the {what} {', '.join(names)}, and this command "
-                f"{', '.join(one.name for one in now)}: its error rate holds for those it began "
-                "with. Choose another --name"
-            )
+    then = [sorted(one.name for one in of) for of in (before.strategies, before.tasks)]
+    now = [sorted(one.name for one in of) for of in (grid.strategies, grid.tasks)]
+    if before.race and then != now:
+        raise ConfigurationError(
+            f"the race {directory.name!r} began with {then}, and this command has {now}: its error "
+            "rate holds for those it began with. Choose another --name"
+        )
     earlier = [seed for seed in before.seeds if seed in grid.seeds]
     return replace(grid, seeds=tuple(dict.fromkeys((*earlier, *grid.seeds))))
 
@@ -258,53 +232,146 @@ def _cells(
     """The cells of the strategies, and the bounds; each strategy and task is composed once."""
 
     def seeded(role: Role, name: str, task: Choice, overrides: Sequence[str]) -> list[Cell]:
-        first = f"seed={grid.seeds[0]}"
-        composed = compose([*overrides, *extra, first], config_dir=config_dir)
+        composed = compose([*overrides, *extra, f"seed={grid.seeds[0]}"], config_dir=config_dir)
         if role == "ceiling" and composed.task.get("pressure") is not None:
-            from omegaconf import open_dict
-
-            with open_dict(composed.task):
-                composed.task.pressure_on_records = False
+            OmegaConf.update(composed, "task.pressure_on_records", False, force_add=True)
         cells = []
         for seed in grid.seeds:
             config: Any = copy.deepcopy(composed)
             config.seed, config.runs_dir = seed, str(runs)
-            cells.append(Cell(role, name, task.name, seed, config))
+            cells.append(Cell(role, name, task.name, seed, config, run_directory(config)))
         return cells
 
-    def bound(agent: str, task: Choice, without: str) -> list[str]:
+    def bound(agent: str, task: Choice, override: str) -> list[str]:
         """With all parts of the bound's agent: an experiment may choose another engine."""
-        kept = [text for text in (*fixed, *task.overrides) if _first(text).key != without]
-        return [*kept, f"agent={agent}", "agent/policy=none", f"agent/engine={agent}"]
+        key = parsed(override).key
+        kept = [text for text in (*fixed, *task.overrides) if parsed(text).key != key]
+        return [*kept, f"agent={agent}", "agent/policy=none", f"agent/engine={agent}", override]
 
-    fixed = [text for text in grid.fixed if _first(text).section not in _OF_AGENTS]
+    fixed = [text for text in grid.fixed if parsed(text).section not in _OF_AGENTS]
     cells = []
     for task in grid.tasks:
-        for strategy in grid.strategies:
-            overrides = grid.overrides(strategy, task)
-            cells += seeded("strategy", strategy.name, task, overrides)
-    for task in grid.tasks if bounds else ():
-        floor = [*bound(FLOOR, task, "episode.iterations"), "episode.iterations=1"]
-        ceiling = bound(CEILING, task, "environment.max_records")
-        cells += seeded("floor", FLOOR, task, floor)[:1]
-        cells += seeded("ceiling", CEILING, task, [*ceiling, "environment.max_records=null"])
-    cells.sort(key=lambda cell: (grid.seeds.index(cell.seed), cell.role != "floor"))
+        for one in grid.strategies:
+            cells += seeded("strategy", one.name, task, grid.overrides(one, task))
+        if bounds:
+            floor = bound(FLOOR, task, "episode.iterations=1")
+            cells += seeded("floor", FLOOR, task, floor)[:1]
+            ceiling = bound(CEILING, task, "environment.max_records=null")
+            cells += seeded("ceiling", CEILING, task, ceiling)
+    order: dict[Role, int] = {"floor": 0, "strategy": 1, "ceiling": 2}
+    cells.sort(key=lambda c: (grid.seeds.index(c.seed), order[c.role]))
     return cells
 
 
-def _first(text: str) -> Override:
-    return parse_overrides([text])[0]
+def record_budget(config: DictConfig) -> float:
+    """The most records that an episode trains on; infinite if there is no limit."""
+    each = config.agent.get("records_per_iteration")
+    most = config.environment.get("max_records")
+    planned = math.inf if each is None else float(each) * int(config.episode.iterations)
+    return min(planned, math.inf if most is None else float(most))
 
 
 def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     tasks = [grid.suite] if grid.suite else [task.name for task in grid.tasks]
     name = "-".join(re.sub(r"[^\w.-]+", "_", task) for task in tasks).strip("._") or "all"
-    fixed = [(text, _first(text)) for text in grid.fixed]
     first = grid.overrides(grid.strategies[0], grid.tasks[0])
     config = compose(first, config_dir=config_dir, allow_missing=True)
-    free = free_keys(cast(dict[str, Any], OmegaConf.to_container(config)))
-    decisive = sorted(t for t, o in fixed if not {o.key, o.section} & set(free))
+    free = set(free_keys(cast(dict[str, Any], OmegaConf.to_container(config))))
+    decisive = sorted(t for t in grid.fixed if not {parsed(t).key, parsed(t).section} & free)
     if not decisive:
         return name
     return f"{name}-{hashlib.sha256(chr(10).join(decisive).encode()).hexdigest()[:8]}"
+
+
+def read_model(path: Path, kind: type[ModelT], way_out: str) -> ModelT:
+    """Read the JSON in `path` as a model; BrokenFileError names the first fault and the way out."""
+    try:
+        return kind.model_validate(read_json(path))
+    except ValidationError as error:
+        raise BrokenFileError(f"{path} is damaged: {first_fault(error)}; {way_out}") from error
+
+
+# --- study.json ---
+
+
+class EpisodeState(Model):
+    """An episode of a study; "stopped" if a race does not need it."""
+
+    role: Role
+    strategy: str
+    task: str
+    seed: int
+    run: str
+    status: Literal["finished", "unfinished", "stopped"]
+    reason: str | None = None
+
+
+class StudyState(Model):
+    """A study as it was last run; `race`: results chose which of its runs there are."""
+
+    format: int = FORMAT
+    name: str
+    command: str
+    strategies: tuple[Choice, ...]
+    tasks: tuple[Choice, ...]
+    seeds: tuple[int, ...]
+    fixed: tuple[str, ...]
+    baseline: str
+    allow_unequal: tuple[str, ...]
+    race: bool = False
+    episodes: tuple[EpisodeState, ...]
+
+
+def read_state(directory: Path) -> StudyState | None:
+    """The state of the study in this folder; None without a study.
+
+    Raises:
+        BrokenFileError: if its file is damaged.
+        NewerFormatError: if a newer dataenvgym wrote it.
+    """
+    path = directory / "study.json"
+    if not path.exists():
+        return None
+    refuse_newer(path, read_json(path))
+    return read_model(path, StudyState, "remove the file and repeat the study's command")
+
+
+def write_state(
+    plan: StudyPlan, unfinished: Mapping[Path, str], stopped: Iterable[Path] = ()
+) -> None:
+    """Write `study.json`; `unfinished` runs have a reason, `stopped` ones are not needed by a race.
+
+    A race that goes on as a study remains one until all its episodes have run.
+    """
+    before, not_needed = read_state(plan.directory), set(stopped)
+
+    def status(run: Path) -> Literal["finished", "unfinished", "stopped"]:
+        if run in not_needed:
+            return "stopped"
+        return "unfinished" if run in unfinished else "finished"
+
+    state = StudyState(
+        name=plan.name,
+        command=plan.command,
+        strategies=plan.grid.strategies,
+        tasks=plan.grid.tasks,
+        seeds=plan.grid.seeds,
+        fixed=plan.grid.fixed,
+        baseline=plan.baseline,
+        allow_unequal=plan.allow_unequal,
+        race=plan.race or bool(before and before.race and unfinished),
+        episodes=tuple(
+            EpisodeState(
+                role=cell.role,
+                strategy=cell.strategy,
+                task=cell.task,
+                seed=cell.seed,
+                run=cell.directory.name,
+                status=status(cell.directory),
+                reason=unfinished.get(cell.directory),
+            )
+            for cell in plan.cells
+        ),
+    )
+    write_json(plan.directory / "study.json", state.model_dump(mode="json"))

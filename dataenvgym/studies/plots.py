@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 # Okabe and Ito's colors, which color-blind people can distinguish; beyond eight, markers differ
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8B6F00", "#5B4B8A")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
-_BOUND = "#374151"
 _GRID = "#e5e7eb"
+_FLOOR: dict[str, Any] = {"color": "#374151", "linewidth": 1.2, "linestyle": (0, (5, 3))}
+_CEILING: dict[str, Any] = {"color": "#374151", "linewidth": 1.6, "linestyle": (0, (1, 1.2))}
 
 
 def draw_study(results: StudyResults, path: Path) -> None:
     """Draw the study to `path` (PNG), atomically: for each task a row of two panels.
 
-    Left: the mean validation score by iteration, with the band of its 95% t interval. Right: the
-    gain in test score with its interval. The floor and the ceiling are lines in both panels. A
-    suite has one more row: performance profiles, and interquartile means.
+    Left: the mean validation score by iteration. Right: the gain in test score. The floor and the
+    ceiling are lines in both panels. A suite has one more row: performance profiles, and
+    interquartile means.
     """
     from matplotlib.figure import Figure
 
@@ -43,57 +44,49 @@ def draw_study(results: StudyResults, path: Path) -> None:
             figsize=(12.5, max(4.6, 1.6 + 0.36 * most) * n_rows), dpi=130, layout="constrained"
         )
         axes = figure.subplots(n_rows, 2, squeeze=False, width_ratios=[1.25, 1.0])
+        styles: dict[str, dict[str, Any]] = {}
         for row, task in zip(axes, results.tasks, strict=False):
-            styles = styles_of(task)
-            _draw_curves(row[0], task, styles)
-            _draw_gains(row[1], task, styles, results.baseline)
+            _draw_curves(row[0], task)
+            _draw_gains(row[1], task, results.baseline)
+            styles = {**styles_of(task), **styles}
         if results.suite is not None:
-            styles = {k: v for task in reversed(results.tasks) for k, v in styles_of(task).items()}
             draw_suite(axes[-1][0], axes[-1][1], results.suite, styles)
         seeds = max(len(one.seeds) for task in results.tasks for one in task.strategies)
         what = "mean and 95% interval" if results.race is None else "race, mean of each strategy"
-        figure.suptitle(
-            one_line(f"{results.name}: {what} over {seeds} seeds", 100),
-            fontsize=13,
-            fontweight="bold",
-            parse_math=False,
-        )
+        title = one_line(f"{results.name}: {what} over {seeds} seeds", 100)
+        figure.suptitle(title, fontsize=13, fontweight="bold", parse_math=False)
     write_bytes(path, png_of(figure))
 
 
 def styles_of(task: TaskResult) -> dict[str, dict[str, Any]]:
     """Color and marker of each strategy."""
-    strategies = [one for one in task.strategies if one.role == "strategy"]
-    styles: dict[str, dict[str, Any]] = {}
-    for i, one in enumerate(strategies):
-        shift = i // len(COLORS)
-        styles[one.name] = {
+    strategies = [one.name for one in task.strategies if one.role == "strategy"]
+    return {
+        name: {
             "color": COLORS[i % len(COLORS)],
-            "marker": MARKERS[(i + shift) % len(MARKERS)],
-            "linestyle": "-" if shift == 0 else (0, (5, 2)),
+            "marker": MARKERS[(i + i // len(COLORS)) % len(MARKERS)],
+            "linestyle": "-" if i < len(COLORS) else (0, (5, 2)),
         }
-    return styles
+        for i, name in enumerate(strategies)
+    }
 
 
-def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]) -> None:
-    last = 1
+def _draw_curves(axes: Axes, task: TaskResult) -> None:
+    styles = styles_of(task)
+    last = max(1, *(len(one.curve) - 1 for one in task.strategies))
     for one in task.strategies:
-        if not one.seeds:
-            continue
-        numbers = list(range(len(one.curve)))
-        last = max(last, numbers[-1])
-        means = [_at(point.mean) for point in one.curve]
-        if one.role == "ceiling":
-            axes.plot(numbers, means, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)),
-                      label=f"gold data ({ceiling_title(one, task)})", zorder=2)  # fmt: skip
-            continue
-        style = styles[one.name]
-        _draw_band(axes, numbers, one.curve, style["color"])
-        axes.plot(numbers, means, linewidth=1.9, markersize=5.5, markeredgecolor="white",
-                  markeredgewidth=0.6, label=one_line(one.name, 34), zorder=3, **style)  # fmt: skip
+        xs: Any = range(len(one.curve))
+        means: Any = [point.mean for point in one.curve]
+        if one.seeds and one.role == "ceiling":
+            label = f"gold data ({ceiling_title(one, task)})"
+            axes.plot(xs, means, label=label, zorder=2, **_CEILING)
+        elif one.seeds:
+            style = styles[one.name]
+            _draw_band(axes, xs, one.curve, style["color"])
+            axes.plot(xs, means, label=one_line(one.name, 34), linewidth=1.9, markersize=5.5,
+                      markeredgecolor="white", markeredgewidth=0.6, zorder=3, **style)  # fmt: skip
     if task.floor is not None:
-        axes.axhline(task.floor.val_score, color=_BOUND, linewidth=1.2, linestyle=(0, (5, 3)),
-                     label="no teaching (floor)", zorder=2)  # fmt: skip
+        axes.axhline(task.floor.val_score, label="no teaching (floor)", zorder=2, **_FLOOR)
     axes.set_xticks(range(0, last + 1, max(1, last // 12)))
     axes.set_xlabel("iteration (0: base student)")
     axes.set_ylabel("validation score")
@@ -101,23 +94,11 @@ def _draw_curves(axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]]
     _finish_curves(axes)
 
 
-def _finish_curves(axes: Axes) -> None:
-    axes.grid(axis="y", color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    legend = axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.13), fontsize=9, ncols=3,
-                         frameon=False, columnspacing=1.4, handlelength=2.2)  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _draw_gains(
-    axes: Axes, task: TaskResult, styles: dict[str, dict[str, Any]], baseline: str
-) -> None:
+def _draw_gains(axes: Axes, task: TaskResult, baseline: str) -> None:
     """Draw the test gains, the best on top; without a test split, the validation gains."""
-    measure = "test_gain"
-    if not any(one.measures[measure].mean is not None for one in task.strategies):
-        measure = "val_gain"
+    styles = styles_of(task)
+    has_test = any(one.measures["test_gain"].mean is not None for one in task.strategies)
+    measure = "test_gain" if has_test else "val_gain"
     shown = [one for one in task.strategies if one.role == "strategy" and one.seeds]
     shown.sort(key=lambda one: one.measures[measure].mean or 0.0)
     for y, one in enumerate(shown):
@@ -126,12 +107,12 @@ def _draw_gains(
             _draw_interval(axes, y, found.mean, found.low, found.high, styles[one.name])
     for one in task.strategies:
         if one.role == "ceiling" and (mean := one.measures[measure].mean) is not None:
-            axes.axvline(mean, color=_BOUND, linewidth=1.6, linestyle=(0, (1, 1.2)), zorder=1)
+            axes.axvline(mean, zorder=1, **_CEILING)
             _name_line(axes, mean, "gold data" if stronger_than(one, task) else "ceiling")
-    axes.axvline(0.0, color=_BOUND, linewidth=1.2, linestyle=(0, (5, 3)), zorder=1)
+    axes.axvline(0.0, zorder=1, **_FLOOR)
     _name_line(axes, 0.0, "floor")
     names = [f"{one.name} (baseline)" if one.name == baseline else one.name for one in shown]
-    axes.set_xlabel(f"gain in {'test' if measure == 'test_gain' else 'validation'} score")
+    axes.set_xlabel(f"gain in {'test' if has_test else 'validation'} score")
     _finish_intervals(axes, names)
 
 
@@ -156,10 +137,10 @@ def draw_suite(left: Axes, right: Axes, suite: SuiteScores, styles: dict[str, An
 def _draw_band(
     axes: Axes, xs: Sequence[float], points: Sequence[Estimate] | Sequence[Interval], color: str
 ) -> None:
-    if all(point.low is not None for point in points):
-        axes.fill_between(xs, [_at(point.low) for point in points],
-                          [_at(point.high) for point in points], color=color, alpha=0.14,
-                          linewidth=0, zorder=1)  # fmt: skip
+    lows: Any = [point.low for point in points]
+    highs: Any = [point.high for point in points]
+    if None not in lows:
+        axes.fill_between(xs, lows, highs, color=color, alpha=0.14, linewidth=0, zorder=1)
 
 
 def _draw_interval(
@@ -171,6 +152,21 @@ def _draw_interval(
               markeredgecolor="white", linestyle="none", zorder=3)  # fmt: skip
 
 
+def _name_line(axes: Axes, x: float, name: str) -> None:
+    axes.text(x, 1.005, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom",
+              fontsize=8.5, color="#374151")  # fmt: skip
+
+
+def _finish_curves(axes: Axes) -> None:
+    axes.grid(axis="y", color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    legend = axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.13), fontsize=9, ncols=3,
+                         frameon=False, columnspacing=1.4, handlelength=2.2)  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 def _finish_intervals(axes: Axes, names: list[str]) -> None:
     axes.set_yticks(range(len(names)))
     axes.set_yticklabels([one_line(n, 34) for n in names], fontsize=9.5, parse_math=False)
@@ -179,12 +175,3 @@ def _finish_intervals(axes: Axes, names: list[str]) -> None:
     axes.grid(axis="x", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _name_line(axes: Axes, x: float, name: str) -> None:
-    axes.text(x, 1.005, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom",
-              fontsize=8.5, color=_BOUND)  # fmt: skip
-
-
-def _at(value: float | None) -> float:
-    return float("nan") if value is None else value

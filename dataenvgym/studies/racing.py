@@ -41,6 +41,8 @@ FUTILE = 0.2
 """A strategy stops undecided below this probability that the seeds left decide."""
 
 Floats = NDArray[np.float64]
+State = Literal["best", "racing", "undecided", "below"]
+_PLACES = ("best", "racing", "undecided", "below")
 
 
 class Standing(Model):
@@ -58,7 +60,7 @@ class Standing(Model):
     """
 
     strategy: str
-    state: Literal["best", "below", "undecided", "racing"]
+    state: State
     seeds: int
     mean: float | None = None
     other: str | None = None
@@ -71,10 +73,7 @@ class Standing(Model):
 class Race(Model):
     """A race.
 
-    Attributes:
-        planned: the seeds of the study.
-        standings: the best mean first.
-        left_out: tasks without a score, and why.
+    `standings` has the best mean first; `left_out` the tasks without a score, and why.
     """
 
     planned: int
@@ -113,8 +112,7 @@ def reach(threshold: float, freedom: int, n: int) -> float:
 
 def least_seeds(strategies: int) -> int:
     """The least number of seeds that can decide a pair in a race of so many strategies."""
-    threshold = math.comb(strategies, 2) / LEVEL
-    n = WARM_UP
+    threshold, n = math.comb(strategies, 2) / LEVEL, WARM_UP
     while math.isinf(reach(threshold, _freedom(n, strategies), n)):
         n += 1
     return n
@@ -127,19 +125,17 @@ def run_race(scores: Mapping[str, Sequence[float]], planned: int) -> Race:
         scores: by strategy, its scores in the order of rounds. Those after its stop are not used.
         planned: the number of rounds, if nothing stops.
     """
-    names = list(scores)
-    pairs = _Pairs(len(names))
-    rows = np.full((planned, len(names)), np.nan)
-    racing = set(range(len(names)))
-    seeds = [0] * len(names)
+    names, k = list(scores), len(scores)
+    pairs = _Pairs(k)
+    rows = np.full((planned, k), np.nan)
+    racing, seeds = set(range(k)), [0] * k
     leader: dict[int, int] = {}
     below: dict[int, int] = {}
     for n in range(1, planned + 1):
         if len(racing) < 2 or any(len(scores[names[i]]) < n for i in racing):
             break
         for i in racing:
-            rows[n - 1, i] = scores[names[i]][n - 1]
-            seeds[i] = n
+            rows[n - 1, i], seeds[i] = scores[names[i]][n - 1], n
         if n < WARM_UP:
             continue
         pairs.look(rows[:n], racing)
@@ -155,22 +151,15 @@ def run_race(scores: Mapping[str, Sequence[float]], planned: int) -> Race:
         racing = set()
     standings = []
     for i, name in enumerate(names):
-        state: Literal["best", "below", "undecided", "racing"] = "undecided"
-        if i in below:
-            state = "below"
-        elif i in racing:
-            state = "racing"
-        elif len(below) == len(names) - 1:
+        state: State = "below" if i in below else "racing" if i in racing else "undecided"
+        if state == "undecided" and len(below) == k - 1:
             state = "best"
-        mean = float(rows[: seeds[i], i].mean()) if seeds[i] else None
         other = None if state == "best" else below.get(i, leader.get(i))
+        mean = float(rows[: seeds[i], i].mean()) if seeds[i] else None
+        compared = {} if other is None else {"other": names[other], **pairs.figures(i, other)}
         one = Standing(strategy=name, state=state, seeds=seeds[i], mean=mean)
-        if other is not None:
-            found = {"other": names[other], **pairs.figures(i, other)}
-            one = one.model_copy(update=found)
-        standings.append(one)
-    places = ("best", "racing", "undecided", "below")
-    standings.sort(key=lambda one: (places.index(one.state), -one.seeds, -(one.mean or 0.0)))
+        standings.append(one.model_copy(update=compared))
+    standings.sort(key=lambda one: (_PLACES.index(one.state), -one.seeds, -(one.mean or 0.0)))
     return Race(planned=planned, standings=tuple(standings))
 
 
@@ -197,28 +186,22 @@ class _Pairs:
     def __init__(self, k: int) -> None:
         self._k = k
         self._n = np.zeros((k, k), dtype=int)
-        self._mean = np.zeros((k, k))
-        self._squares = np.zeros((k, k))
+        self._mean, self._squares, self._sign = np.zeros((3, k, k))
         self._log_e = np.full((k, k), -np.inf)
-        self._sign = np.zeros((k, k))
 
     def look(self, rows: Floats, racing: set[int]) -> None:
         """Add a round: all scores so far, seeds x strategies, and the strategies that have all."""
-        is_racing = np.isin(np.arange(self._k), list(racing))
+        n, is_racing = len(rows), np.isin(np.arange(self._k), list(racing))
         both = np.logical_and.outer(is_racing, is_racing) & ~np.eye(self._k, dtype=bool)
         differences = rows[:, :, None] - rows[:, None, :]
-        mean = differences.mean(axis=0)
-        warm = rows[:WARM_UP]
+        mean, warm = differences.mean(axis=0), rows[:WARM_UP]
         rest = warm - warm.mean(axis=0) - warm.mean(axis=1, keepdims=True) + warm.mean()
-        squares = (
+        squares = np.maximum(0.0, (
             ((differences - mean) ** 2).sum(axis=0)
             + 2 * np.sum(rest**2)  # of all strategies, less what this pair has counted already
             - differences[:WARM_UP].var(axis=0) * WARM_UP
-        )
-        squares = np.maximum(squares, 0.0)
-        n = len(rows)
-        self._n[both] = n
-        self._mean[both], self._squares[both] = mean[both], squares[both]
+        ))  # fmt: skip
+        self._n[both], self._mean[both], self._squares[both] = n, mean[both], squares[both]
         log_e = log_e_value(mean, squares, _freedom(n, self._k), n)
         more = both & (log_e > self._log_e)
         self._log_e[more], self._sign[more] = log_e[more], np.sign(mean[more])
@@ -240,18 +223,17 @@ class _Pairs:
         """
         from scipy import stats
 
-        n = int(self._n[i, j])
+        n, last = int(self._n[i, j]), _freedom(planned, self._k)
         left, freedom = planned - n, _freedom(n, self._k)
         threshold = (math.comb(self._k, 2) - len(self._decided())) / LEVEL
-        needed = reach(threshold, _freedom(planned, self._k), planned)
+        needed = reach(threshold, last, planned)
         if left == 0 or math.isinf(needed):
             return True
         deviation = math.sqrt(self._squares[i, j] / freedom)
         if deviation == 0:
             return bool(self._mean[i, j] == 0)
         effect = abs(self._mean[i, j]) / deviation
-        least = math.sqrt(needed * _freedom(planned, self._k) / planned)
-        scale = math.sqrt(left / (n * planned))
+        least, scale = math.sqrt(needed * last / planned), math.sqrt(left / (n * planned))
         chance = stats.t.sf([(least - effect) / scale, (least + effect) / scale], freedom).sum()
         return bool(chance < FUTILE)
 
@@ -270,6 +252,4 @@ class _Pairs:
     def _decided(self) -> list[tuple[int, int]]:
         pairs = [(i, j) for i in range(self._k) for j in range(i)]
         adjusted = holm([min(1.0, math.exp(-self._log_e[pair])) for pair in pairs])
-        return [
-            pair for pair, p in zip(pairs, adjusted, strict=True) if p is not None and p <= LEVEL
-        ]
+        return [pair for pair, p in zip(pairs, adjusted, strict=True) if (p or 0.0) <= LEVEL]

@@ -1,26 +1,38 @@
 """The results of a study: `results.json`.
 
-Runs by task, strategy and seed become estimates over seeds, paired comparisons with the baseline
-(on the seeds that both have), and bounds. All numbers are computed here; tables and plots only show
-them.
+Finished runs become measures; these, by task, strategy and seed, become estimates over seeds,
+paired comparisons with the baseline (on the seeds that both have), and bounds. All numbers are
+computed here; tables and plots only show them.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
 
+from dataenvgym import exact_json
+from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.iterations import refuse_damaged_run
+from dataenvgym.episodes.run_files import losses_in, mean_loss
+from dataenvgym.episodes.summary import Summary, read_summary
+from dataenvgym.episodes.warning_log import warning_lines
+from dataenvgym.errors import RunDirectoryError
 from dataenvgym.metrics.estimators import Estimate, estimate, noise_floor
-from dataenvgym.records import Model
+from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
+from dataenvgym.records.instances import count_faults
 from dataenvgym.records.reports import Faults
+from dataenvgym.storage import read_jsonl
 from dataenvgym.studies.aggregate import SuiteScores
-from dataenvgym.studies.measures import Rewards, RunMeasures, SeedResult, difference
-from dataenvgym.studies.noise import Variances
+from dataenvgym.studies.plan import Role
 from dataenvgym.studies.racing import Race
 from dataenvgym.studies.statistics import (
+    EXACT,
     Test,
-    choose_test,
     holm,
     instance_error,
     p_value,
@@ -32,6 +44,48 @@ MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "sec
             "forgetting", "n_refused")  # fmt: skip
 COMPARED = ("test_gain", "val_gain", "area")
 """The measures in which strategies are compared with the baseline."""
+Rewards = Mapping[str, float]
+"""Rewards by instance id, without instances whose call failed."""
+
+
+class SeedResult(Model):
+    """The numbers of one run. Gains are those of the iteration that validation chose.
+
+    Attributes:
+        val_scores: by iteration, the base student's first; a run that ended early repeats its
+            last score.
+        best_iteration: the earliest one with the best validation score.
+        test_before, test_after: of the base student and of the best iteration; None without a test
+            split.
+        area: the mean over iterations 1 to N of the gain in validation score over the base
+            student: the area under the curve of gains, divided by N.
+        cost: of the teacher in US dollars; None if the price is unknown.
+        seconds: of all iterations together, without the test split's evaluation.
+        score_gains: gain of each named score, such as `tests_passed`, on the validation split.
+        errors_before, errors: instances of both splits that were not scored because of an error, by
+            fault: of the base student and of the best iteration.
+        forgetting: of the last iteration (see `episodes.run_files`).
+    """
+
+    seed: int
+    run: str
+    val_scores: tuple[float, ...]
+    best_iteration: int
+    val_gain: float
+    test_before: float | None
+    test_after: float | None
+    test_gain: float | None
+    area: float
+    records: int
+    requests: int
+    cost: float | None
+    seconds: float
+    ended: str | None = None
+    score_gains: Scores = {}
+    errors_before: Faults = {}
+    errors: Faults = {}
+    forgetting: float = 0.0
+    n_refused: int = 0
 
 
 class MissingRun(Model):
@@ -45,7 +99,6 @@ class Comparison(Model):
     """A strategy compared with the baseline in one measure, on the seeds that both have.
 
     Attributes:
-        difference: strategy minus baseline, over seeds.
         p_t, p_sign_flip: two-sided; None if there are too few pairs (or too many to count all sign
             flips).
         p: of the study's test.
@@ -71,16 +124,12 @@ class StrategyResult(Model):
 
     Attributes:
         role: "ceiling" has no record budget, and is not compared.
-        seeds: the finished runs.
-        missing: the seeds without a finished run.
-        measures: over seeds, by name.
         score_gains: of named scores on the validation split, over seeds.
         instance_errors: standard error of the mean gain due to the choice of instances: rewards
             after minus before, averaged over seeds for each instance, then sd / sqrt(instances).
         noise_floor: of the mean test gain (see `estimators.noise_floor`).
-        curve: validation score by iteration, over seeds.
-        comparisons: with the baseline, by measure; empty for the baseline.
-        errors: of the best iteration by fault, mean over seeds (see `SeedResult`).
+        curve: validation score by iteration.
+        errors: of the best iteration by fault.
     """
 
     name: str
@@ -97,13 +146,7 @@ class StrategyResult(Model):
 
 
 class Floor(Model):
-    """The base student: the result without teaching.
-
-    Attributes:
-        n_runs: the number of runs that scored it.
-        deterministic: True if it scored the same in all of them.
-        errors: by fault, mean over these runs.
-    """
+    """The base student: the result without teaching; if deterministic, the same in all runs."""
 
     val_score: float
     test_score: float | None
@@ -124,13 +167,10 @@ class StudyResults(Model):
     """The results of a study.
 
     Attributes:
-        command: the command that reproduces it.
-        baseline, test: of the comparisons.
         suite: scores over several tasks with a ceiling; None for fewer than two, and for a race.
         race: who was stopped when and why; the other figures are means without intervals then.
         unequal: differences between strategies that were allowed, in words.
-        notes: for readers of the tables.
-        warnings: reasons to doubt the numbers (see `notes`).
+        notes, warnings: for readers of the tables (see `notes`).
     """
 
     name: str
@@ -145,14 +185,167 @@ class StudyResults(Model):
     warnings: tuple[str, ...] = ()
 
 
+# --- one run ---
+
+
+@dataclass(frozen=True)
+class RunMeasures:
+    """One run: its numbers, and the properties that comparisons need.
+
+    Attributes:
+        identity: student and instances in `environment.json`, and the test instances.
+        records_hash: of its training records, without provenance; None without any.
+        warnings: of the run, one line each.
+    """
+
+    result: SeedResult
+    directory: Path
+    val_before_rewards: Rewards
+    val_best_rewards: Rewards
+    test_before_rewards: Rewards
+    test_after_rewards: Rewards
+    identity: Mapping[str, Any]
+    records_hash: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
+    """Compute the measures of a finished run of this planned number of iterations.
+
+    Raises:
+        RunDirectoryError: if the run is not finished, or its files are damaged or missing.
+    """
+    summary = read_summary(directory)
+    refuse_damaged_run(directory)
+    if summary.status != "finished":
+        raise RunDirectoryError(f"the run {directory.name!r} is {summary.status}, not finished")
+    best = f"{summary.best_iteration:03d}"
+    before, after = Counter[str](), Counter[str]()
+    test_before, before_hash = _rewards(directory / "test" / "000.jsonl", before)
+    test_after, after_hash = _rewards(directory / "test" / f"{best}.jsonl", after)
+    val_before, _ = _rewards(directory / "iterations" / "000" / "completed.jsonl", before)
+    val_best, _ = _rewards(directory / "iterations" / best / "completed.jsonl", after)
+    if before_hash != after_hash:
+        raise RunDirectoryError(
+            f"{directory.name!r} was tested on other instances before than after: run it again"
+        )
+    environment = read_identity(directory) or {}
+    predictor = dict(environment.get("predictor", {}))
+    training = predictor.pop("training", None)
+    curve = _curve(summary, iterations)
+    first, last, usage = summary.test_score_before, summary.test_score_after, summary.teacher
+    result = SeedResult(
+        seed=summary.seed,
+        run=directory.name,
+        val_scores=tuple(curve),
+        best_iteration=summary.best_iteration,
+        val_gain=summary.val_score_gain,
+        test_before=first,
+        test_after=last,
+        test_gain=None if first is None or last is None else last - first,
+        area=_area(curve),
+        records=summary.iterations[-1].n_records_total,
+        requests=0 if usage is None else usage.requests,
+        cost=0.0 if usage is None else usage.cost,
+        seconds=sum(one.seconds.get("total", 0.0) for one in summary.iterations),
+        ended=summary.ended,
+        score_gains=difference(summary.best.named_scores, summary.iterations[0].named_scores),
+        errors_before=dict(before),
+        errors=dict(after),
+        forgetting=mean_loss(losses_in(directory)[-1]),
+        n_refused=summary.n_refused,
+    )
+    return RunMeasures(
+        result=result,
+        directory=directory,
+        val_before_rewards=val_before,
+        val_best_rewards=val_best,
+        test_before_rewards=test_before,
+        test_after_rewards=test_after,
+        identity={
+            "student": predictor,
+            "trainer": training,
+            "instances": environment.get("instances"),
+            "test_instances": before_hash,
+        },
+        records_hash=_records_hash(directory),
+        warnings=tuple(warning_lines(summary.warnings)),
+    )
+
+
+def run_area(directory: Path, *, iterations: int) -> float:
+    """The area of a finished run (see `SeedResult`), from its summary alone."""
+    return _area(_curve(read_summary(directory), iterations))
+
+
+def _curve(summary: Summary, iterations: int) -> list[float]:
+    scores = [one.val_score for one in summary.iterations]
+    return scores + [scores[-1]] * (iterations + 1 - len(scores))
+
+
+def _area(scores: Sequence[float]) -> float:
+    return sum(score - scores[0] for score in scores[1:]) / max(1, len(scores) - 1)
+
+
+def mean_validation_rewards(directory: Path, *, iterations: int) -> Rewards:
+    """Rewards of validation problems, averaged over iterations 1 to N as in `SeedResult.area`."""
+    paths = sorted((directory / "iterations").glob("*/completed.jsonl"))[1 : iterations + 1]
+    rewards = [_rewards(path, Counter())[0] for path in paths]
+    return _means(rewards + rewards[-1:] * (iterations - len(rewards)))
+
+
+def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """`after - before` for each key that both have."""
+    return {i: after[i] - before[i] for i in after if i in before}
+
+
+def _means(rewards: Sequence[Rewards]) -> dict[str, float]:
+    """The mean for each instance that all have."""
+    shared = [i for i in rewards[0] if all(i in one for one in rewards)] if rewards else []
+    return {i: sum(one[i] for one in rewards) / len(rewards) for i in shared}
+
+
+def _rewards(path: Path, errors: Counter[str]) -> tuple[Rewards, str | None]:
+    """The rewards in a file of completed instances, and a hash of these; `errors` are counted."""
+    if not path.exists():
+        return {}, None
+    rewards: dict[str, float] = {}
+    digest = hashlib.sha256()
+    for completed in read_jsonl(path):
+        digest.update(hashed_json(TaskInstance.model_validate(completed["instance"])))
+        if completed.get("error") is None:
+            rewards[str(completed["instance"]["id"])] = float(completed["reward"])
+        else:
+            errors.update(count_faults([CompletedTaskInstance.model_validate(completed)]))
+    return rewards, digest.hexdigest()[:16]
+
+
+def _records_hash(directory: Path) -> str | None:
+    paths = sorted(directory.glob("iterations/*/records.jsonl"))
+    digest, found = hashlib.sha256(), False
+    for record in (record for path in paths for record in read_jsonl(path)):
+        found = True
+        content = {key: value for key, value in record.items() if key != "provenance"}
+        digest.update(exact_json.dumps(content, option=exact_json.SORT_KEYS))
+    return digest.hexdigest()[:16] if found else None
+
+
+# --- all runs on a task ---
+
+
 @dataclass(frozen=True)
 class StrategyRuns:
-    """The runs of one strategy on one task, before aggregation."""
+    """The runs of one strategy, or of a bound, on one task.
+
+    Attributes:
+        budget: the most records that they may train on.
+    """
 
     name: str
-    role: Literal["strategy", "ceiling"]
+    role: Role
     runs: Mapping[int, RunMeasures]
-    missing: Sequence[MissingRun] = field(default=())
+    missing: Sequence[MissingRun] = ()
+    budget: float = float("inf")
 
 
 def task_result(
@@ -161,29 +354,29 @@ def task_result(
     *,
     baseline: str,
     test: Test,
-    floor_runs: Sequence[RunMeasures] = (),
-    noise: Variances | None = None,
+    gain_variance: float | None = None,
+    pair_variance: float | None = None,
 ) -> TaskResult:
     """Aggregate the runs on one task.
 
     Args:
-        floor_runs: runs without teaching; the other runs have scored the base student, too.
-        noise: of the test gain; without it, noise floors have the variance over these seeds.
+        gain_variance, pair_variance: over seeds, of a test gain and of a difference between two
+            (see `noise.Variances`); without them, noise floors have those of these seeds.
     """
-    everything = [*floor_runs, *(run for one in strategies for run in one.runs.values())]
-    base = next((one for one in strategies if one.name == baseline), None)
-    compared = [one for one in strategies if one.role == "strategy" and one is not base]
-    comparisons: dict[str, dict[str, Comparison]] = {one.name: {} for one in strategies}
-    if base is not None:
-        for measure in COMPARED:
-            found = [_compare(one.runs, base.runs, measure, test, noise) for one in compared]
-            adjusted = holm([one.p for one in found])
-            for strategy, comparison, p in zip(compared, found, adjusted, strict=True):
-                comparisons[strategy.name][measure] = comparison.model_copy(update={"p_holm": p})
+    taught = [one for one in strategies if one.role != "floor"]
+    base = next((one for one in taught if one.name == baseline), None)
+    compared = [one for one in taught if one.role == "strategy" and one is not base]
+    comparisons: dict[str, dict[str, Comparison]] = {one.name: {} for one in taught}
+    for measure in COMPARED:
+        if base is None:
+            break
+        found = [_compare(one.runs, base.runs, measure, test, pair_variance) for one in compared]
+        for one, comparison, p in zip(compared, found, holm([c.p for c in found]), strict=True):
+            comparisons[one.name][measure] = comparison.model_copy(update={"p_holm": p})
     return TaskResult(
         task=task,
-        floor=_floor(everything),
-        strategies=tuple(_strategy(one, comparisons[one.name], noise) for one in strategies),
+        floor=_floor([run.result for one in strategies for run in one.runs.values()]),
+        strategies=tuple(_strategy(one, comparisons[one.name], gain_variance) for one in taught),
     )
 
 
@@ -206,7 +399,7 @@ def without_inference(task: TaskResult) -> TaskResult:
 
 
 def _strategy(
-    one: StrategyRuns, comparisons: dict[str, Comparison], noise: Variances | None
+    one: StrategyRuns, comparisons: dict[str, Comparison], variance: float | None
 ) -> StrategyResult:
     runs = [one.runs[seed] for seed in sorted(one.runs)]
     results = [run.result for run in runs]
@@ -214,37 +407,23 @@ def _strategy(
     full = [one.val_scores for one in results if len(one.val_scores) == length]
     measures = {name: _estimate([getattr(r, name) for r in results]) for name in MEASURES}
     error = _gain_error([(r.test_after_rewards, r.test_before_rewards) for r in runs])
-    of_seeds = _seed_variance(measures["test_gain"], noise.gain_seed if noise else None)
+    names = sorted({name for one in results for name in one.score_gains})
     return StrategyResult(
         name=one.name,
-        role=one.role,
+        role="ceiling" if one.role == "ceiling" else "strategy",
         seeds=tuple(results),
         missing=tuple(one.missing),
         measures=measures,
-        score_gains={name: _estimate([one.score_gains.get(name) for one in results])
-                     for name in sorted({n for one in results for n in one.score_gains})},
+        score_gains={n: _estimate([one.score_gains.get(n) for one in results]) for n in names},
         instance_errors={
             "test_gain": error,
             "val_gain": _gain_error([(r.val_best_rewards, r.val_before_rewards) for r in runs]),
         },
-        noise_floor=noise_floor(error, of_seeds, max(1, len(runs))),
+        noise_floor=_noise_floor(error, measures["test_gain"], variance, max(1, len(runs))),
         curve=tuple(map(estimate, zip(*full, strict=True))),
         comparisons=comparisons,
         errors=_mean_errors([run.errors for run in results]),
-    )  # fmt: skip
-
-
-def _estimate(values: Sequence[float | None]) -> Estimate:
-    """Estimate over all runs; empty if a run has no value, such as the cost without a price."""
-    known = [value for value in values if value is not None]
-    return estimate(known) if len(known) == len(values) else Estimate(n=len(values))
-
-
-def _seed_variance(found: Estimate, of_model: float | None) -> float | None:
-    """The variance over seeds: of the noise model, or else that of these seeds."""
-    if of_model is not None or found.sd is None:
-        return of_model
-    return found.sd**2
+    )
 
 
 def _compare(
@@ -252,7 +431,7 @@ def _compare(
     base: Mapping[int, RunMeasures],
     measure: str,
     test: Test,
-    noise: Variances | None,
+    variance: float | None,
 ) -> Comparison:
     pairs = {
         s: (getattr(runs[s].result, measure), getattr(base[s].result, measure))
@@ -261,44 +440,60 @@ def _compare(
     seeds = [s for s, pair in pairs.items() if None not in pair]
     differences = [pairs[s][0] - pairs[s][1] for s in seeds]
     after = {"test_gain": "test_after_rewards", "val_gain": "val_best_rewards"}.get(measure)
-    pairs_after = [(getattr(runs[s], after), getattr(base[s], after)) for s in seeds if after]
-    exact = sign_flip(differences) if choose_test(len(differences)) == "sign_flip" else None
-    error, found = _gain_error(pairs_after), estimate(differences)
-    seed_variance = _seed_variance(found, noise.seed if noise else None)
-    floor = noise_floor(error, seed_variance, len(seeds)) if measure == "test_gain" else None
+    error = _gain_error(
+        [(getattr(runs[s], after), getattr(base[s], after)) for s in seeds if after]
+    )
+    found = estimate(differences)
+    is_test = measure == "test_gain"
     return Comparison(
         measure=measure,
         seeds=tuple(seeds),
         difference=found,
         p_t=paired_t(differences),
-        p_sign_flip=exact,
+        p_sign_flip=sign_flip(differences) if len(differences) <= EXACT else None,
         p=p_value(differences, test),
         instance_error=error,
-        noise_floor=floor,
+        noise_floor=_noise_floor(error, found, variance, len(seeds)) if is_test else None,
     )
+
+
+def _estimate(values: Sequence[float | None]) -> Estimate:
+    """Estimate over all runs; empty if a run has no value, such as the cost without a price."""
+    known = [value for value in values if value is not None]
+    return estimate(known) if len(known) == len(values) else Estimate(n=len(values))
+
+
+def _noise_floor(
+    error: float | None, found: Estimate, variance: float | None, n: int
+) -> float | None:
+    """The noise floor, with the variance over seeds of a noise model or else of these seeds."""
+    if variance is None and found.sd is not None:
+        variance = found.sd**2
+    return noise_floor(error, variance, n)
 
 
 def _gain_error(pairs: Sequence[tuple[Rewards, Rewards]]) -> float | None:
     """The standard error of a mean difference over instances, averaged over seeds first."""
-    gains = [difference(after, before) for after, before in pairs]
-    if not gains:
-        return None
-    shared = [i for i in gains[0] if all(i in one for one in gains)]
-    return instance_error([sum(one[i] for one in gains) / len(gains) for i in shared])
+    gains = _means([difference(after, before) for after, before in pairs])
+    return instance_error(list(gains.values()))
 
 
-def _floor(runs: Sequence[RunMeasures]) -> Floor | None:
+def _floor(runs: Sequence[SeedResult]) -> Floor | None:
     if not runs:
         return None
-    val = [run.result.val_scores[0] for run in runs]
-    test = [run.result.test_before for run in runs if run.result.test_before is not None]
+    val = [run.val_scores[0] for run in runs]
+    test = [run.test_before for run in runs if run.test_before is not None]
     return Floor(
-        val_score=sum(val) / len(val) if len(set(val)) > 1 else val[0],
-        test_score=(sum(test) / len(test) if len(set(test)) > 1 else test[0]) if test else None,
+        val_score=_mean(val),
+        test_score=_mean(test) if test else None,
         n_runs=len(runs),
         deterministic=len(set(val)) == 1 and len(set(test)) <= 1,
-        errors=_mean_errors([run.result.errors_before for run in runs]),
+        errors=_mean_errors([run.errors_before for run in runs]),
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return values[0] if len(set(values)) == 1 else fmean(values)
 
 
 def _mean_errors(runs: Sequence[Faults]) -> dict[str, float]:

@@ -1,18 +1,10 @@
-"""The statistics of a study: paired tests over seeds, and the variance among instances.
+"""The statistics of a study: paired tests over seeds, their power, and pairs of strategies.
 
-All functions are pure; intervals over seeds are in `metrics.estimators`. Two sources of
-randomness are treated separately: the seeds (another run of the same strategy) and the evaluation
-instances (another test set). There is no percentile bootstrap: with as few seeds as studies have,
-its intervals are too narrow.
-
-Power is the smallest difference between two strategies that a study can find. A strategy is
-compared with the baseline at level .05, corrected by Holm; the level here is that of Holm's first
-step, .05 divided by the number of comparisons: what is found if only one strategy differs.
-Differences over seeds are taken as normal, and given in their standard deviations.
-
-Pairs of strategies are compared by their mean score over tasks at each seed. Their runs at a seed
-share problems, student and order, so a paired difference has less noise than the scores. Holm's
-correction counts all pairs.
+Seeds (another run of the same strategy) and evaluation instances (another test set) are separate
+sources of randomness. There is no percentile bootstrap over the seeds of a task: with so few, its
+intervals are too narrow. Power counts the level of Holm's first step, .05 divided by the number of
+comparisons: what is found if only one strategy differs. Differences over seeds are taken as normal,
+and given in their standard deviations.
 """
 
 from __future__ import annotations
@@ -31,9 +23,13 @@ from dataenvgym.records import Model
 from dataenvgym.seeding import derive_rng
 
 Test = Literal["t", "sign_flip"]
-
+SeedScores = Mapping[str, Mapping[int, float]]
+"""The scores of strategies: by name and seed."""
 EXACT = 20
 """The most pairs for which all 2^n sign flips are counted."""
+LEVEL, POWER = 0.05, 0.8
+_SIMULATED = 10
+"""Up to this number of seeds, the power of the sign-flip test is simulated."""
 
 
 def paired_t(differences: Sequence[float]) -> float | None:
@@ -50,33 +46,27 @@ def paired_t(differences: Sequence[float]) -> float | None:
 
 
 def sign_flip(differences: Sequence[float]) -> float | None:
-    """Two-sided exact p of the paired permutation test, from all 2^n sign flips.
+    """Two-sided exact p of the paired permutation test; None without pairs.
 
-    It is the share of flips whose sum is at least as far from 0 as the observed one. The test only
-    assumes that under the null hypothesis each difference is as likely negative as positive. With n
-    pairs, p is at least 2/2^n. None without pairs.
-
-    Raises:
-        ConfigurationError: for more than `EXACT` pairs.
+    It is the share of all 2^n sign flips whose sum is at least as far from 0 as the observed one,
+    so 2/2^n at least. Under the null hypothesis each difference is as likely negative as positive.
     """
-    n = len(differences)
-    if n > EXACT:
-        raise ConfigurationError(
-            f"{n} pairs have 2^{n} sign flips, and all are counted up to {EXACT}; use --test t"
-        )
-    if n == 0:
+    if not differences:
         return None
     sums = np.zeros(1)
     for value in differences:
         sums = np.concatenate([sums + value, sums - value])
-    found = abs(math.fsum(differences))
     slack = 1e-9 * max(1.0, math.fsum(abs(v) for v in differences))  # the same sum, rounded
-    return float(np.mean(np.abs(sums) >= found - slack))
+    return float(np.mean(np.abs(sums) >= abs(math.fsum(differences)) - slack))
 
 
-def choose_test(n: int) -> Test:
-    """The default test: sign flips for up to `EXACT` pairs, else the t test."""
-    return "sign_flip" if n <= EXACT else "t"
+def choose_test(n: int, wanted: Test | None = None) -> Test:
+    """The test of n pairs: by default sign flips for up to `EXACT` pairs, else the t test."""
+    if wanted == "sign_flip" and n > EXACT:
+        raise ConfigurationError(
+            f"{n} pairs have 2^{n} sign flips, and all are counted up to {EXACT}; use --test t"
+        )
+    return wanted or ("sign_flip" if n <= EXACT else "t")
 
 
 def p_value(differences: Sequence[float], test: Test) -> float | None:
@@ -85,10 +75,10 @@ def p_value(differences: Sequence[float], test: Test) -> float | None:
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment, in the given order; None stays None and does not count.
+    """Holm's step-down adjustment (1979), in the given order; None stays None and does not count.
 
     The i-th smallest of m p-values is multiplied by m - i + 1, raised to at least the one before
-    it, and limited to 1 (Holm, Scandinavian Journal of Statistics 6, 1979).
+    it, and limited to 1.
     """
     known = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -100,21 +90,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def instance_error(differences: Sequence[float]) -> float | None:
-    """Standard error of a mean paired difference over instances: sd / sqrt(n).
-
-    Args:
-        differences: for each instance, its reward on one side minus that on the other, averaged
-            over seeds if there are several. The result is None for fewer than two.
-    """
+    """Standard error of a mean paired difference over instances; None for fewer than two."""
     found = estimate(differences)
     return None if found.sd is None else found.sd / math.sqrt(found.n)
 
 
-LEVEL, POWER = 0.05, 0.8
-_SIMULATED = 10
-"""Up to this number of seeds, the power of the sign-flip test is simulated."""
-_VALUES = 2**22
-"""Sums in such a simulation: flips x studies."""
+# --- power ---
 
 
 def power(effect: float, n: int, *, comparisons: int, test: Test) -> float:
@@ -128,14 +109,13 @@ def power(effect: float, n: int, *, comparisons: int, test: Test) -> float:
         return 0.0
     if test == "sign_flip" and n <= _SIMULATED:
         sums, totals = _signed_sums(n)
-        found = np.abs(sums + effect * totals[:, None])
-        own = np.abs(found[0])  # the first row has no flipped sign
-        extreme = np.sum(found >= own * (1 - 1e-12), axis=0)
+        found = np.abs(sums + effect * totals[:, None])  # the first row has no flipped sign
+        extreme = np.sum(found >= found[0] * (1 - 1e-12), axis=0)
         return float(np.mean(extreme <= ways))
     from scipy import stats
 
-    # The noncentral t distribution, as a mean over estimated deviations. (That of scipy is NaN or
-    # wrong for many large effects.)
+    # the noncentral t distribution as a mean over estimated deviations: scipy's is NaN or wrong
+    # for many large effects
     quantiles, weights = _quantiles()
     deviations = np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
     bounds, shift = stats.t.isf(level / 2, n - 1) * deviations, effect * math.sqrt(n)
@@ -155,7 +135,7 @@ def _signed_sums(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Sums of normal values under half of all sign flips: flips x studies; and sums of signs."""
     flips = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
     signs = 1.0 - 2.0 * flips  # the other half has the same absolute sums
-    values = derive_rng(0, "power", n).normal(size=(n, min(20_000, _VALUES >> (n - 1))))
+    values = derive_rng(0, "power", n).normal(size=(n, min(20_000, 2**22 >> (n - 1))))
     return signs @ values, signs.sum(axis=1)
 
 
@@ -174,8 +154,7 @@ def detectable_effect(n: int, *, comparisons: int, test: Test) -> float | None:
     return high
 
 
-SeedScores = Mapping[str, Mapping[int, float]]
-"""The scores of strategies: by name and seed."""
+# --- pairs of strategies, by their mean score over tasks at each seed ---
 
 
 class Pair(Model):
@@ -212,14 +191,17 @@ def ranking(scores: SeedScores) -> dict[str, Estimate]:
 
 def compare_pairs(scores: SeedScores, test: Test) -> tuple[Pair, ...]:
     """Compare all pairs of strategies, in the order of their ranking."""
-    names, found = list(ranking(scores)), []
-    for better, other in combinations(names, 2):
-        shared = sorted(scores[better].keys() & scores[other].keys())
-        found.append((better, other, [scores[better][s] - scores[other][s] for s in shared]))
-    ps = [p_value(differences, test) for *_, differences in found]
+    pairs = list(combinations(ranking(scores), 2))
+    found = [
+        [scores[better][s] - scores[other][s] for s in sorted({*scores[better]} & {*scores[other]})]
+        for better, other in pairs
+    ]
+    ps = [p_value(differences, test) for differences in found]
     return tuple(
         Pair(better=better, other=other, difference=estimate(differences), p=p, p_holm=adjusted)
-        for (better, other, differences), p, adjusted in zip(found, ps, holm(ps), strict=True)
+        for (better, other), differences, p, adjusted in zip(
+            pairs, found, ps, holm(ps), strict=True
+        )
     )
 
 
@@ -235,4 +217,4 @@ def rank_agreement(scores: SeedScores) -> float | None:
         return None
     halves = ([sum(of[s] for s in seeds[i::2]) for of in scores.values()] for i in (0, 1))
     tau = float(stats.kendalltau(*halves).statistic)
-    return None if tau != tau else tau
+    return None if math.isnan(tau) else tau

@@ -16,31 +16,32 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from statistics import mean
+from typing import TYPE_CHECKING, Any, cast
 
 from dataenvgym.config.own_classes import warn_of_changes
+from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.executors import (
-    EpisodeJob,
-    EpisodeOutcome,
-    ExecutorInterface,
-    TogetherExecutor,
-    build_executor,
-)
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
+from dataenvgym.executors import EpisodeJob, EpisodeOutcome, TogetherExecutor, build_executor
 from dataenvgym.executors.in_process import InProcessExecutor
+from dataenvgym.executors.interface import build_episode
 from dataenvgym.studies.budget import budget_notes, budget_warnings
-from dataenvgym.studies.checks import Difference, check_study, has_result, record_budget
-from dataenvgym.studies.comparison import TaskRuns, raced_warning, sum_up
+from dataenvgym.studies.comparison import (
+    Difference,
+    allowed,
+    config_differences,
+    group_runs,
+    raced_warning,
+    sum_up,
+)
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-from dataenvgym.studies.measures import RunMeasures, measure_run, run_area
 from dataenvgym.studies.noise import fit_noise, read_noise, write_noise
-from dataenvgym.studies.plan import Cell, StudyOptions, StudyPlan, plan_study
+from dataenvgym.studies.plan import Cell, StudyPlan, plan_study, read_state, write_state
 from dataenvgym.studies.racing import WARM_UP, Race, run_race
-from dataenvgym.studies.results import MissingRun, StrategyRuns, StudyResults
-from dataenvgym.studies.state import read_state, study_command, write_state
+from dataenvgym.studies.results import RunMeasures, StudyResults, measure_run, run_area
 from dataenvgym.studies.tables import standing_text, write_results
 from dataenvgym.workspace import opened
 
@@ -49,10 +50,7 @@ if TYPE_CHECKING:
 
 
 def run_study(
-    overrides: Sequence[str] = (),
-    *,
-    console: Console | None = None,
-    **options: Unpack[StudyOptions],
+    overrides: Sequence[str] = (), *, console: Console | None = None, **options: Any
 ) -> StudyResults:
     """Run or resume a study to its end, and write its table, plot and numbers.
 
@@ -83,6 +81,40 @@ class Study:
         self._differences: list[Difference] = []
         self._areas: dict[Path, float] = {}
 
+    def check(self) -> None:
+        """Refuse a study that is impossible or unfair, or would lose episodes; touch no file.
+
+        Raises:
+            ConfigurationError: names the impossible strategy, the differences between strategies,
+                or earlier episodes that the study would lose.
+            ConfigChangedError: if a run has done more iterations than this study requests.
+            NewerFormatError: if a newer dataenvgym wrote the study or one of its runs.
+        """
+        state, runs = read_state(self.directory), {c.directory.name for c in self.plan.cells}
+        before = [e for e in state.episodes if e.role == "strategy"] if state else []
+        if lost := [f"{e.strategy} (seed {e.seed})" for e in before if e.run not in runs]:
+            raise ConfigurationError(
+                f"{len(lost)} episodes of the study {self.plan.name!r} are missing from this "
+                f"command: {', '.join(lost)}. Ask for them too, with the same options (study.json "
+                f"has the command), choose another --name, or remove {self.directory}"
+            )
+        build_executor(self.plan.cells[0].config)
+        self._differences = config_differences(self.plan.cells)
+        allowed(self._differences, self.plan.allow_unequal)
+        tried: set[tuple[str, str]] = set()
+        for cell in self.plan.cells:
+            check_run(cell.config)
+            if (cell.role, cell.kind) not in tried and not cell.is_finished:
+                tried.add((cell.role, cell.kind))
+                try:
+                    build_episode(cell.config, cell.directory)[0].close()
+                except DataEnvGymError as error:
+                    raise ConfigurationError(
+                        f"{cell.strategy} on {cell.task} cannot run: {error}"
+                    ) from error
+
+    # --- which episodes ---
+
     def due(self, *, at_most: bool = False) -> list[Cell]:
         """The episodes that this study needs: all, but of a race those up to its next round.
 
@@ -91,21 +123,23 @@ class Study:
         """
         if not self.plan.race:
             return list(self.plan.cells)
-        seeds = self.plan.grid.seeds
-        rounds: dict[str, int] = {}
+        seeds, rounds = self.plan.grid.seeds, {}
         for one in self.race().standings:
             further = len(seeds) if at_most else max(WARM_UP, one.seeds + 1)
             rounds[one.strategy] = further if one.state == "racing" else one.seeds
         most = max(rounds.values())  # the bounds run with the longest
         return [
             cell for cell in self.plan.cells
-            if seeds.index(cell.seed)
-            < (rounds[cell.strategy] if cell.role == "strategy" else most)
+            if seeds.index(cell.seed) < (rounds[cell.strategy] if cell.role == "strategy" else most)
         ]  # fmt: skip
 
     def unfinished(self) -> list[Cell]:
         """The unfinished episodes; of a race, those that it may still need."""
         return [cell for cell in self.due(at_most=True) if not cell.is_finished]
+
+    def missing(self) -> list[tuple[Cell, str]]:
+        """The episodes without a result, and why."""
+        return [(cell, self._reason(cell)) for cell in self.due() if not has_result(cell)]
 
     def race(self) -> Race:
         """The race so far, from finished runs.
@@ -117,28 +151,38 @@ class Study:
             ConfigurationError: if no task has a score.
         """
         tasks, seeds = [task.name for task in self.plan.grid.tasks], self.plan.grid.seeds
-        cells = {(c.role, c.strategy, c.task, c.seed): c for c in self.plan.cells}
+        areas = {(c.role, c.strategy, c.task, c.seed): self._area(c) for c in self.plan.cells}
         scale: dict[str, float | None] = dict.fromkeys(tasks, 1.0)
-        if len(tasks) > 1:
-            ceilings = {c.task: c for c in self.plan.cells
-                        if c.role == "ceiling" and c.seed == seeds[0]}  # fmt: skip
-            scale |= {task: self._area(cell) for task, cell in ceilings.items()}
+        if self.plan.has_suite_score:
+            for (role, _, task, seed), area in areas.items():
+                if role == "ceiling" and seed == seeds[0]:
+                    scale[task] = area
         left_out = {task: f"the area of its ceiling at seed {seeds[0]} is {area:+.3f}"
                     for task, area in scale.items() if area is not None and area <= 0}  # fmt: skip
-        scored = [task for task in tasks if task not in left_out]
-        if not scored:
+        if not (scored := [task for task in tasks if task not in left_out]):
             raise ConfigurationError(
                 f"the ceilings of all tasks gain nothing at seed {seeds[0]}, so a race has no "
                 "score; --no-bounds compares areas as they are"
             )
         scores: dict[str, list[float]] = {one.name: [] for one in self.plan.grid.strategies}
-        for (name, own), seed in product(scores.items(), seeds):
-            areas = [(self._area(cells["strategy", name, task, seed]), scale[task])
-                     for task in scored]  # fmt: skip
-            parts = [area / whole for area, whole in areas if area is not None and whole]
-            if len(own) == seeds.index(seed) and len(parts) == len(scored):
+        for (name, own), (round_, seed) in product(scores.items(), enumerate(seeds)):
+            parts = [
+                area / whole
+                for task in scored
+                if (area := areas["strategy", name, task, seed]) is not None
+                and (whole := scale[task])
+            ]
+            if len(own) == round_ and len(parts) == len(scored):
                 own.append(sum(parts) / len(parts))
         return run_race(scores, len(seeds)).model_copy(update={"left_out": left_out})
+
+    def _area(self, cell: Cell) -> float | None:
+        if cell.directory not in self._areas and has_result(cell):
+            iterations = int(cell.config.episode.iterations)
+            self._areas[cell.directory] = run_area(cell.directory, iterations=iterations)
+        return self._areas.get(cell.directory)
+
+    # --- before the runs ---
 
     def expected_time(self, cells: Sequence[Cell] | None = None) -> ExpectedTime:
         """Estimate the time of these episodes, or of all unfinished ones, from finished ones."""
@@ -147,24 +191,15 @@ class Study:
         is_alone = isinstance(executor, InProcessExecutor)
         expected = ExpectedTime(1 if is_alone else getattr(executor, "workers", None))
         for cell in self.plan.cells:
-            try:
+            done = 0
+            if (cell.directory / "summary.json").exists():
                 summary = read_summary(cell.directory)
                 done = len(summary.iterations)
-            except RunDirectoryError:
-                summary, done = None, 0
-            if summary is not None and summary.status == "finished":
-                expected.measured(cell.kind, done, run_seconds(summary, cell.directory))
+                if summary.status == "finished":
+                    expected.measured(cell.kind, done, run_seconds(summary, cell.directory))
             if cell.directory in left:
                 expected.plan(cell.kind, max(1, int(cell.config.episode.iterations) + 1 - done))
         return expected
-
-    def missing(self) -> list[tuple[Cell, str]]:
-        """The episodes without a result, and why."""
-        return [(cell, self._reason(cell)) for cell in self.due() if not has_result(cell)]
-
-    def check(self) -> None:
-        """Refuse an impossible or unfair study; touch no file (see `check_study`)."""
-        self._differences = check_study(self.plan)
 
     def estimate(self) -> None:
         """Warn of changed classes, and of episodes that together need more memory than is free."""
@@ -175,6 +210,8 @@ class Study:
             jobs = [EpisodeJob(cell.config) for cell in self.unfinished()]
             cast(TogetherExecutor, build_executor(config)).estimate(jobs)
 
+    # --- the runs ---
+
     def run(self, console: Console | None = None) -> list[EpisodeOutcome]:
         """Run the unfinished episodes. A failed one does not stop the others.
 
@@ -184,40 +221,33 @@ class Study:
             RunDirectoryError: if another process uses this study.
             KeyboardInterrupt: after Ctrl-C; all episodes have ended then.
         """
+        outcomes: list[EpisodeOutcome] = []
+        tried: set[Path] = set()
+        shown: set[str] = set()
         with opened(self.directory, below=False):  # the runs have their own locks
             self._write_state()
-            outcomes: list[EpisodeOutcome] = []
-            executor = build_executor(self.plan.cells[0].config)
-            tried: set[Path] = set()
-            shown: set[str] = set()
             while cells := [
                 c for c in self.due() if c.directory not in tried and not c.is_finished
             ]:
                 tried |= {cell.directory for cell in cells}
-                outcomes += self._run(executor, cells, console)
+                outcomes += self._run(cells, console)
                 if not self.plan.race:
                     break
                 self._write_state()
-                if console is not None:
-                    for one in self.race().standings:
-                        if one.state != "racing" and one.strategy not in shown:
-                            console.print(f"{one.strategy}: {standing_text(one)}", markup=False)
-                            shown.add(one.strategy)
+                for one in self.race().standings if console else ():
+                    if console and one.state != "racing" and one.strategy not in shown:
+                        console.print(f"{one.strategy}: {standing_text(one)}", markup=False)
+                        shown.add(one.strategy)
         return outcomes
 
-    def _run(
-        self, executor: ExecutorInterface, cells: Sequence[Cell], console: Console | None
-    ) -> list[EpisodeOutcome]:
+    def _run(self, cells: Sequence[Cell], console: Console | None) -> list[EpisodeOutcome]:
+        executor = build_executor(self.plan.cells[0].config)
         if console is None:
             outcomes = executor.run([EpisodeJob(cell.config, []) for cell in cells])
         else:
-            tasks, due = self.plan.grid.tasks, len(self.due())
+            total, expected = len(self.due()), self.expected_time(cells)
             with StudyDisplay(
-                console,
-                total=due,
-                done=due - len(cells),
-                expected=self.expected_time(cells),
-                prefix=f"{tasks[0].name}: " if len(tasks) == 1 else "",
+                console, total=total, done=total - len(cells), expected=expected
             ) as display:
                 outcomes = executor.run(
                     [EpisodeJob(c.config, [display.watch(c.label, c.kind)]) for c in cells]
@@ -226,6 +256,32 @@ class Study:
             if (error := outcome.error) is not None:
                 self._failures[cell.directory] = f"{type(error).__name__}: {error}"
         return outcomes
+
+    def _write_state(self) -> None:
+        due = self.due(at_most=True)
+        write_state(
+            self.plan,
+            unfinished={c.directory: self._reason(c) for c in due if not has_result(c)},
+            stopped={c.directory for c in self.plan.cells} - {c.directory for c in due},
+        )
+
+    def _reason(self, cell: Cell) -> str:
+        """Why an episode has no result."""
+        if cell.directory in self._failures:
+            return self._failures[cell.directory]
+        try:
+            summary = read_summary(cell.directory)
+        except RunDirectoryError:
+            return "not run yet"
+        if cell.is_finished:
+            return (
+                "a ceiling without records to train on is not a ceiling: no record of the task's "
+                f"train split was accepted ({counts(summary.dropped)} dropped). Fix the task and "
+                f"remove {cell.directory}, or leave the bounds out (--no-bounds)"
+            )
+        return f"{summary.status}: {summary.error}" if summary.error else summary.status
+
+    # --- the results ---
 
     def finish(self) -> StudyResults:
         """Write the results of the finished episodes, and missing reports of runs.
@@ -245,32 +301,31 @@ class Study:
 
     def results(self) -> StudyResults:
         """The results of the finished runs; touches no file."""
-        due, race = self.due(), self.race() if self.plan.race else None
-        state = None if race else read_state(self.directory)
-        is_broken_off = state is not None and state.race
-        unused = sum(cell.is_finished for cell in self.plan.cells) - len(
-            [cell for cell in due if cell.is_finished]
-        )
+        plan, due = self.plan, self.due()
+        race = self.race() if plan.race else None
+        before = None if race else read_state(self.directory)
+        is_broken_off = before is not None and before.race
+        notes = [] if race else budget_notes(plan)
+        needed = {cell.directory for cell in due}
+        if unused := sum(c.is_finished for c in plan.cells if c.directory not in needed):
+            notes.append(f"{unused} finished episodes after the stops are not used.")
         results = sum_up(
-            [self._task_runs(task.name, due) for task in self.plan.grid.tasks],
-            name=self.plan.name,
-            command=study_command(self.plan),
-            baseline=self.plan.baseline,
-            test=self.plan.test,
-            allow_unequal=self.plan.allow_unequal,
+            group_runs(
+                due, {c.directory: _measures(c) for c in due if has_result(c)}, self._reason
+            ),
+            name=plan.name,
+            command=plan.command,
+            baseline=plan.baseline,
+            test=plan.test,
+            allow_unequal=plan.allow_unequal,
+            noise={task.name: read_noise(task.name, plan.noise_dir) for task in plan.grid.tasks},
             differences=self._differences,
             raced=race is not None or is_broken_off,
-            notes=[
-                *([] if self.plan.race else budget_notes(self.plan)),
-                *([f"{unused} finished episodes after the stops are not used."] if unused else []),
-            ],
+            notes=notes,
         )
-        warnings = (
-            *budget_warnings(self.plan),
-            *results.warnings,
-            *([raced_warning(self.directory)] if is_broken_off else []),
-        )
-        return results.model_copy(update={"warnings": warnings, "race": race})
+        warnings = [*budget_warnings(plan), *results.warnings]
+        warnings += [raced_warning(self.directory)] if is_broken_off else []
+        return results.model_copy(update={"warnings": tuple(warnings), "race": race})
 
     def fit_noise(self) -> list[Path]:
         """Write the noise model of each task to the plan's folder of noise models.
@@ -293,70 +348,18 @@ class Study:
                 task.name,
                 runs,
                 config=next(c.config for c in self.plan.of_strategies() if c.task == task.name),
-                seconds={name: sum(of) / len(of) for name, of in seconds.items()},
-                ceiling=sum(areas) / len(areas) if areas else None,
+                seconds={name: mean(of) for name, of in seconds.items()},
+                ceiling=mean(areas) if areas else None,
             )
             paths.append(write_noise(model, self.plan.noise_dir))
         return paths
 
-    # --- the runs ---
 
-    def _area(self, cell: Cell) -> float | None:
-        if cell.directory not in self._areas and has_result(cell):
-            iterations = int(cell.config.episode.iterations)
-            self._areas[cell.directory] = run_area(cell.directory, iterations=iterations)
-        return self._areas.get(cell.directory)
-
-    def _write_state(self) -> None:
-        due = self.due(at_most=True)
-        needed = {cell.directory for cell in due}
-        write_state(
-            self.plan,
-            unfinished=[(cell, self._reason(cell)) for cell in due if not has_result(cell)],
-            stopped=[cell for cell in self.plan.cells if cell.directory not in needed],
-        )
-
-    def _task_runs(self, task: str, due: Sequence[Cell]) -> TaskRuns:
-        cells = [cell for cell in due if cell.task == task]
-        names = dict.fromkeys((cell.role, cell.strategy) for cell in cells if cell.role != "floor")
-        strategies = []
-        for role, name in sorted(names, key=lambda key: key[0] == "ceiling"):
-            own = [cell for cell in cells if (cell.role, cell.strategy) == (role, name)]
-            strategies.append(
-                StrategyRuns(
-                    name=name,
-                    role="ceiling" if role == "ceiling" else "strategy",
-                    runs={cell.seed: _measures(cell) for cell in own if has_result(cell)},
-                    missing=[
-                        MissingRun(seed=cell.seed, reason=self._reason(cell))
-                        for cell in own
-                        if not has_result(cell)
-                    ],
-                )
-            )
-        return TaskRuns(
-            task=task,
-            strategies=strategies,
-            floor=[_measures(c) for c in cells if c.role == "floor" and c.is_finished],
-            budgets={c.strategy: record_budget(c.config) for c in cells if c.role == "strategy"},
-            noise=read_noise(task, self.plan.noise_dir),
-        )
-
-    def _reason(self, cell: Cell) -> str:
-        """Why an episode has no result."""
-        if cell.directory in self._failures:
-            return self._failures[cell.directory]
-        try:
-            summary = read_summary(cell.directory)
-        except RunDirectoryError:
-            return "not run yet"
-        if cell.is_finished:
-            return (
-                "a ceiling without records to train on is not a ceiling: no record of the task's "
-                f"train split was accepted ({counts(summary.dropped)} dropped). Fix the task and "
-                f"remove {cell.directory}, or leave the bounds out (--no-bounds)"
-            )
-        return f"{summary.status}: {summary.error}" if summary.error else summary.status
+def has_result(cell: Cell) -> bool:
+    """True if the episode is finished and has a result; a ceiling without records has none."""
+    if not cell.is_finished:
+        return False
+    return cell.role != "ceiling" or read_summary(cell.directory).iterations[-1].n_records_total > 0
 
 
 def _measures(cell: Cell) -> RunMeasures:

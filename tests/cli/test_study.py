@@ -31,8 +31,7 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
         (("agent=random", "--baseline", "rndom"), "Did you mean 'random'? The strategies are"),
         (("agent=random", "--test", "z"), "there is no test 'z'"),
         (("agent=random", "--workers", "0", "executor=processes"), "workers is 0, expected 1"),
-        (("agent=random", "--allow-unequal", "trainr"), "Did you mean 'trainer'"),
-        (("agent=random", "--race"), "--race has 1 strategy, expected two or more"),
+        (("agent=random", "--race"), "--race has 1 strategies and 1 seeds, expected two"),
         (("agent=random", "--name", "a/b"), "--name is 'a/b'"),
     ],
 )

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.studies import StudyResults, run_study
-from dataenvgym.studies.comparison import TaskRuns, sum_up
-from dataenvgym.studies.measures import RunMeasures, SeedResult
-from dataenvgym.studies.results import StrategyRuns
+from dataenvgym.studies.comparison import sum_up
+from dataenvgym.studies.results import RunMeasures, SeedResult, StrategyRuns
 from tests.conftest import shared_pictures
 
 MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()
@@ -110,4 +109,4 @@ def results_of(*strategies: StrategyRuns, **options) -> StudyResults:
     """The results of these strategies on a task; the first one is the baseline."""
     values = {"name": "s", "command": "", "baseline": strategies[0].name, "test": None,
               "allow_unequal": (), **options}  # fmt: skip
-    return sum_up([TaskRuns("t", strategies)], **values)
+    return sum_up({"t": strategies}, **values)

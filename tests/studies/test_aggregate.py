@@ -11,7 +11,7 @@ from dataenvgym.studies.aggregate import (
     interquartile_mean,
     probability_of_improvement,
 )
-from dataenvgym.studies.comparison import TaskRuns, sum_up
+from dataenvgym.studies.comparison import sum_up
 from dataenvgym.studies.notes import study_notes
 from dataenvgym.studies.results import StrategyRuns
 from dataenvgym.studies.tables import markdown, study_cells
@@ -95,14 +95,14 @@ def results(*tasks):
         made = {s: made_run(s, (0.5, score + 0.01 * s), test) for s in range(4)}
         return StrategyRuns(name, "strategy", made)
 
-    found = [
-        TaskRuns(name, [
+    found = {
+        name: [
             runs("random", 0.6, 0.5),
             StrategyRuns("edge", "strategy", {}) if lost else runs("edge", 0.7, 0.6),
             runs_of("gold", range(4), (0.5, ceiling), 0.9),
-        ])
+        ]
         for name, ceiling, *lost in tasks
-    ]  # fmt: skip
+    }
     return sum_up(found, name="s", command="", baseline="random", test=None, allow_unequal=())
 
 

@@ -46,14 +46,14 @@ def test_a_seed_that_only_one_of_them_has_is_named(runs):
 def test_runs_that_cannot_be_compared_are_named(runs, folder):
     with pytest.raises(ConfigurationError, match="nothing to compare"):
         compare_runs([])
-    with pytest.raises(ConfigurationError, match="all runs are floors or ceilings"):
+    with pytest.raises(ConfigurationError, match="name runs that are not bounds"):
         compare_runs([r for r in runs if "none" in r.name])
     with pytest.raises(ConfigurationError, match="the same strategy and seed"):
         compare_runs([runs[0], runs[0]])
     with pytest.raises(ConfigurationError, match=r"baseline is 'rnadom'.*Did you mean 'random'"):
         compare_runs(runs, baseline="rnadom")
     with pytest.raises(
-        RunDirectoryError, match=r"holds no summary\.json, expected the directory of a run"
+        RunDirectoryError, match=r"is not the folder of a run: it has no config\.yaml"
     ):
         compare_runs([folder])
 

@@ -22,14 +22,14 @@ def summed(gold=0.5, **of_more):
 def test_gold_data_that_a_strategy_beats_are_not_called_a_ceiling(tmp_path, monkeypatch):
     results = summed(gold=0.45)
     assert results.warnings == (
-        "gold is not a ceiling: it gained +0.050 in test score, and more was gained by more "
+        "gold is not a ceiling: it gained +0.050, and more was gained by more "
         "+0.200, random +0.100.",
     )
     assert study_cells(results)[0].rows[2][0] == "gold (not a ceiling)"
     stream = io.StringIO()
     Console(file=stream, width=200).print(render(results))
     assert "warning: gold is not a ceiling" in stream.getvalue()
-    assert "Gold data (not a ceiling): the task's train split" in stream.getvalue()
+    assert "gold (not a ceiling) is taught the train split's gold answers" in stream.getvalue()
     titles = []
     monkeypatch.setattr(plots, "ceiling_title", lambda *a: titles.append(1) or "not a ceiling")
     write_results(results, tmp_path)

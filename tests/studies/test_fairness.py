@@ -1,23 +1,27 @@
 """Conditions that strategies must share."""
 
+from pathlib import Path
+
 import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.studies.checks import (
+from dataenvgym.studies.comparison import (
     Difference,
     allowed,
-    check_allowed_keys,
     config_differences,
-    over_budget,
-    record_budget,
     result_differences,
 )
+from dataenvgym.studies.plan import Cell, record_budget
+from dataenvgym.studies.results import StrategyRuns
 from tests.studies.conftest import made_run
 
 
 def differences(a, b, role="strategy"):
-    return config_differences([("strategy", "a", 0, compose(a)), (role, "b", 0, compose(b))])
+    return config_differences(
+        Cell(role, name, "t", 0, compose(given), Path(name))
+        for role, name, given in (("strategy", "a", a), (role, "b", b))
+    )
 
 
 def keys(a, b, **options):
@@ -80,47 +84,21 @@ def test_a_difference_that_is_not_allowed_is_an_error_with_the_way_out():
     assert allowed(found, ["trainer"]) == allowed([*found, *found], ["trainer.lora_rank"]) == found
 
 
-def test_only_compared_keys_can_be_allowed_to_differ():
-    check_allowed_keys(["records", "trainer", "trainer.lora_rank", "student"], [compose([])])
-    with pytest.raises(ConfigurationError, match=r"'trainer.lora_rnk'.*'trainer.lora_rank'"):
-        check_allowed_keys(["trainer.lora_rnk"], [compose([])])
-
-
 def test_runs_of_another_student_or_other_instances_are_found():
-    same = {"a": made_run(0, (0.5, 0.6)), "b": made_run(0, (0.5, 0.7))}
-    assert result_differences(same) == []
+    same = [StrategyRuns(n, "strategy", {0: made_run(0, (0.5, 0.6))}) for n in "ab"]
+    assert list(result_differences(same)) == []
     other = made_run(0, (0.5, 0.6), identity={"student": {"weights": "v"}, "instances": "j"})
-    found = result_differences({**same, "c": other})
-    assert [d.key for d in found] == ["student", "instances"]
+    found = list(result_differences([*same, StrategyRuns("c", "strategy", {0: other})]))
+    assert [d.key for d in found] == ["instances", "student"]
     assert allowed(found, ["predictor.batch_size", "task"])
     with pytest.raises(ConfigurationError, match="instances"):
         allowed(found, ["student"])
 
 
 def test_more_records_than_the_budget_are_found():
-    runs = {"a": made_run(0, (0.5, 0.6), records=101), "b": made_run(0, (0.5, 0.6), records=99)}
-    (difference,) = over_budget(runs, {"a": 100, "b": 100})
-    assert str(difference) == "records: 101 of 100 (a)"
-
-
-def test_all_options_that_a_comparison_needs_are_suggested_and_enough():
-    keys = [
-        *("task.n_test", "task.seed", "trainer.lora_rank", "student.path", "student"),
-        *("instances", "test_instances", "records", "episode.iterations", "predictor.threads"),
+    runs = [
+        StrategyRuns(name, "strategy", {0: made_run(0, (0.5, 0.6), records=n)}, budget=100)
+        for name, n in (("a", 101), ("b", 99))
     ]
-    found = [Difference(key, {"a": 1, "b": 2}) for key in keys]
-    with pytest.raises(ConfigurationError) as caught:
-        allowed(found, [])
-    suggested = str(caught.value).partition("will say so: ")[2].split("--allow-unequal ")[1:]
-    suggested = [key.strip() for key in suggested]
-    assert suggested == [
-        "task", "trainer.lora_rank", "student", "records", "episode.iterations",
-        "predictor.threads",
-    ]  # fmt: skip
-    assert len(allowed(found, suggested)) == len(keys)
-    assert "and in 2 more: episode.iterations, predictor.threads" in str(caught.value)
-
-
-def test_a_key_that_only_another_run_has_may_be_allowed():
-    configs = [compose([]), compose(["+trainer.mine=3"])]
-    check_allowed_keys(["trainer.mine"], configs)
+    (difference,) = result_differences(runs)
+    assert str(difference) == "records: 101 of 100 (a)"

@@ -97,11 +97,11 @@ def test_seeds_are_taken_once():
     ("texts", "strategies", "message"),
     [
         (["seed=a,b"], [], "seed is 'a', expected a whole number"),
-        (["seed=-1,2"], [], "seed is -1, expected 0 or more"),
+        (["seed=-1,2"], [], "seed is '-1', expected a whole number"),
         (["seed=interval(0,1)"], [], "has no countable values; expected a,b"),
         (["agent"], [], "'agent' is not an override, expected KEY=VALUE"),
         (["name=x"], [], "about a single run; a study has --name"),
-        (["runs_dir=x"], [], "a study has --studies-dir"),
+        (["runs_dir=x"], [], "a study has --name and --studies-dir"),
         (["agent=random,random"], [], "there are 2 strategies 'random'"),
         (["agent=random", "agent=skill_list"], [], "agent is given twice"),
         ([], ["agent=random"], '--strategy is .* expected "NAME: KEY=VALUE ..."'),
@@ -142,7 +142,7 @@ def test_a_suite_has_the_overrides_of_its_file(own):
 
 
 def test_a_suite_of_evaluations_is_no_study(own):
-    with pytest.raises(ConfigurationError, match=r"sets suite, which .* eval suite=math\)"):
+    with pytest.raises(ConfigurationError, match="of evaluations"):
         parse_grid(["suite=math"], config_dir=own)
 
 

@@ -130,8 +130,8 @@ def plan(folder, *overrides, seeds=10, bounds=False, looking_for=None):
 def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, folder):
     write_noise(noise(), "noise")
     (table,), notes = plan_report(plan("noise"))
-    assert table.names[1:] == ("test gain (n=20)", "test gain (n=80)", "area (n=20)", "area (n=80)",
-                               "time")  # fmt: skip
+    assert table.names[1:] == ("test gain, 20 problems", "test gain, 80 problems",
+                               "area, 20 problems", "area, 80 problems", "time")  # fmt: skip
     rows = {row[0]: row[1:] for row in table.rows}
     assert list(rows) == ["5", "10 (this study)", "20", "40"]
     assert rows["5"][0] == "none"  # 2 / 2^5 > .05
@@ -249,7 +249,7 @@ def test_what_a_suite_looks_for_is_a_difference_in_its_score(suite_noise, noise)
     write_noise(noise(task="pocket_code"), "noise")  # of a study without bounds
     (unknown,) = budget_warnings(suite_plan(looking_for=0.2))
     assert "it is not known whether" in unknown
-    assert "no noise model with a ceiling in noise of pocket_code; the same command" in unknown
+    assert "no noise model with a ceiling of pocket_code in noise; the same command" in unknown
 
 
 def test_a_study_that_looks_for_nothing_notes_once_what_it_can_find(suite_noise):

@@ -54,7 +54,8 @@ def test_a_strategys_gain_is_that_of_the_iteration_that_validation_chose():
 
 
 def test_the_base_student_is_the_floor_and_says_whether_it_varies():
-    floor = summed(*strategies(), floor_runs=[made_run(0, (0.5, 0.5))]).floor
+    none = StrategyRuns("none", "floor", {0: made_run(0, (0.5, 0.5))})
+    floor = summed(*strategies(), none).floor
     assert floor.deterministic
     assert (floor.val_score, floor.test_score, floor.n_runs) == (0.5, 0.4, 12)
     found = summed(*strategies(), runs_of("x", [0], (0.7, 0.8))).floor

@@ -6,9 +6,8 @@ import pytest
 
 from dataenvgym.errors import BrokenFileError, NewerFormatError
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.studies import plan_study
-from dataenvgym.studies.checks import check_study
-from dataenvgym.studies.state import read_state, write_state
+from dataenvgym.studies import Study, plan_study
+from dataenvgym.studies.plan import read_state, write_state
 from tests.studies.conftest import SMALL
 
 GRID = ("agent=random,open_ended", "seed=0,1", *SMALL)
@@ -21,7 +20,7 @@ def plan(folder):
 
 def test_the_state_is_read_as_it_was_written(plan):
     first, *others = plan.cells
-    write_state(plan, unfinished=[(first, "interrupted")], stopped=others[:1])
+    write_state(plan, unfinished={first.directory: "interrupted"}, stopped=[others[0].directory])
     state = read_state(plan.directory)
     assert [one.name for one in state.strategies] == ["random", "open_ended"]
     assert state.seeds == (0, 1)
@@ -36,12 +35,12 @@ def test_a_folder_without_a_study_has_no_state(tmp_path):
 
 def test_a_race_continued_as_a_study_is_one_until_all_its_episodes_have_run(folder):
     race = plan_study(("agent=random,open_ended", "seed=range(4)", *SMALL), name="s", race=True)
-    write_state(race, unfinished=[], stopped=race.cells[-2:])
+    write_state(race, {}, stopped=[cell.directory for cell in race.cells[-2:]])
     assert read_state(race.directory).race
     study = plan_study(race.overrides, name="s")
-    write_state(study, unfinished=[(study.cells[-1], "not run yet")])
+    write_state(study, {study.cells[-1].directory: "not run yet"})
     assert read_state(study.directory).race
-    write_state(study, unfinished=[])
+    write_state(study, {})
     assert not read_state(study.directory).race
 
 
@@ -58,7 +57,7 @@ def _mutants(state):
 
 
 def test_a_damaged_state_is_named_by_whoever_reads_it_and_kept(plan):
-    write_state(plan, unfinished=[])
+    write_state(plan, {})
     path = plan.directory / "study.json"
     mutants = list(_mutants(read_json(path)))
     assert len(mutants) > 25
@@ -66,9 +65,9 @@ def test_a_damaged_state_is_named_by_whoever_reads_it_and_kept(plan):
         write_json(path, mutant)
         before = path.read_bytes()
         for read in (
-            lambda: check_study(plan),
+            lambda: Study(plan).check(),
             lambda: plan_study((*GRID[:1], "seed=range(6)", *SMALL), name="s", race=True),
-            lambda: write_state(plan, unfinished=[]),
+            lambda: write_state(plan, {}),
         ):
             with pytest.raises((BrokenFileError, NewerFormatError), match=r"study\.json"):
                 read()

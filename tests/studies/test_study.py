@@ -13,8 +13,7 @@ from dataenvgym.cli.main import parse_arguments
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies import Study, plan_study, run_study
-from dataenvgym.studies.measures import measure_run
-from dataenvgym.studies.state import study_command
+from dataenvgym.studies.results import measure_run
 from dataenvgym.workspace import locked
 
 GRID = ("agent=random,skill_list", "seed=0,1")
@@ -279,7 +278,7 @@ def test_the_command_in_the_results_makes_the_same_study(studied, folder):
             bounds=not arguments.no_bounds,
         )
     )
-    assert (study_command(study.plan), study.unfinished()) == (studied.command, [])
+    assert (study.plan.command, study.unfinished()) == (studied.command, [])
 
 
 def test_episodes_run_in_processes_by_default_and_as_many_as_asked_for(small, folder):
@@ -344,8 +343,3 @@ def test_a_study_that_is_killed_again_and_again_comes_to_the_same(folder, reques
     a, b = (numbers(read_json(folder / "studies" / name / "results.json")) for name in "ab")
     assert a == b
     assert len(a) == 6
-
-
-def test_an_option_that_a_study_does_not_have_is_refused():
-    with pytest.raises(ConfigurationError, match=r"a study has no option 'bound'.*'bounds'"):
-        run_study(GRID, bound=False)  # type: ignore[call-arg]
