@@ -10,7 +10,7 @@ from dataenvgym.errors import shorten
 from dataenvgym.records import PerformanceReport
 
 if TYPE_CHECKING:
-    from dataenvgym.environments.skill_tree import Forest
+    from dataenvgym.environments.skill_tree.forest import Forest
 
 RENDER_MODES = ("ansi",)
 _WIDEST = 23

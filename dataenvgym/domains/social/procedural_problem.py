@@ -14,12 +14,11 @@ from functools import cached_property
 from itertools import chain, repeat
 
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind, read_action, write_action
-from dataenvgym.domains.social.bargaining import bargains_of
 from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.procedural_skills import STUDENT, ProceduralSkill
 from dataenvgym.domains.social.profiles import Character, Goal, Hint, Relationship, Scene
 from dataenvgym.domains.social.prompts import conversation_of, speaker_lines
-from dataenvgym.domains.social.scene import Rules, SceneState
+from dataenvgym.domains.social.scene import Rules, SceneState, bargains_of
 from dataenvgym.domains.social.scripted_partners import scripted_partner
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.records import Conversation, Message

@@ -18,11 +18,11 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
 
 from dataenvgym.domains.social.actions import ActionKind
-from dataenvgym.domains.social.bargaining import Trade, bargains_of
+from dataenvgym.domains.social.bargaining import Trade
 from dataenvgym.domains.social.evaluators import DIMENSIONS, in_order, judge_character, overall
 from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
 from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
-from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.domains.social.scene import SceneState, bargains_of
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters

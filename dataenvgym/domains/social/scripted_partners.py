@@ -30,9 +30,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dataenvgym.domains.social.actions import Action, ActionKind
-from dataenvgym.domains.social.bargaining import Bargains, Trade, bargains_of
+from dataenvgym.domains.social.bargaining import Trade
 from dataenvgym.domains.social.profiles import Deal, Swap
-from dataenvgym.domains.social.scene import SceneState
+from dataenvgym.domains.social.scene import Bargains, SceneState, bargains_of
 from dataenvgym.errors import check_one_of
 from dataenvgym.seeding import derive_rng
 

@@ -3,8 +3,8 @@
 worlds         World: a problem's world in play; Problem: its start, its goal, a reference solution
 house          a room with receptacles and objects (ALFWorld's form)
 household      household tasks in drawn rooms
-shop           a shop with a search and pages (WebShop's form)
-products       draws products and purchases
+shop           a shop with a search and pages (WebShop's form), and purchases
+products       draws products
 purchases      the reward of a purchase
 flowbench      workflows with the problems, and metrics of turns and sessions (FlowBench's form)
 games          games of TextWorld, Jericho and ALFWorld, and WebShop, as worlds

@@ -1,22 +1,14 @@
-"""Draws the products of a shop, and purchases: five categories with six kinds of products each.
-
-The split of a purchase is a hash of its product, so no two splits share a product.
-"""
+"""Draws the products of a shop: five categories with six kinds of products each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
-from dataenvgym.domains.textworld.purchases import STEP, Product, Wanted
-from dataenvgym.domains.textworld.shop import ShopProblem, catalog_of
+from dataenvgym.domains.textworld.purchases import STEP, Product
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.pocket import split_by_hash
-from dataenvgym.tasks.source import Split
 
 PER_KIND = 10
 _BRANDS = (
@@ -87,12 +79,6 @@ CATEGORIES: Mapping[str, Category] = {
         (4, 38),
     ),
 }  # fmt: skip
-SKILLS = tuple(name.lower() for name in CATEGORIES)
-_REQUESTS = (
-    "i need {attributes} {kind}, {options}, and price lower than {price} dollars",
-    "i am looking for {kind}, {attributes}, with {options}, and price lower than {price} dollars",
-    "find me {kind} ({attributes}), {options}, for less than {price} dollars",
-)
 
 
 def draw_products(seed: int) -> list[Product]:
@@ -127,41 +113,3 @@ def _product(
         options=options,
         price=round(float(rng.uniform(*category.prices)), 2),
     )
-
-
-def draw(
-    skill: str, split: Split, rng: np.random.Generator, *, seed: int
-) -> tuple[str, Callable[[], Mapping[str, Any]]]:
-    """A random purchase for a `ProceduralSource`; `seed` is that of the catalog."""
-    products = [
-        product
-        for product in catalog_of(seed).products.values()
-        if product.product_category.startswith(skill.title())
-        and split_by_hash(product.asin) == split
-    ]
-    product = products[int(rng.integers(len(products)))]
-    attributes = tuple(rng.permutation(product.attributes)[:2].tolist())
-    options = {
-        name: values[int(rng.integers(len(values)))] for name, values in product.options.items()
-    }
-    limit = 10.0 * (product.price // 10 + int(rng.integers(2, 5)))
-    request = _REQUESTS[int(rng.integers(len(_REQUESTS)))].format(
-        kind=product.query,
-        attributes=" and ".join(attributes),
-        options=" and ".join(f"{name}: {value}" for name, value in options.items()),
-        price=f"{limit:.2f}",
-    )
-    wanted = Wanted(
-        title=product.title,
-        query=product.query,
-        product_category=product.product_category,
-        attributes=attributes,
-        options=options,
-        price_upper=limit,
-    )
-    problem = ShopProblem(wanted=wanted, request=request, catalog=seed)
-    return problem.instruction, partial(_fields, problem)
-
-
-def _fields(problem: ShopProblem) -> Mapping[str, Any]:
-    return {"category": problem.wanted.query, "data": problem.model_dump(mode="json")}

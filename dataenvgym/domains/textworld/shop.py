@@ -4,6 +4,7 @@
 
 Pages and actions are those of WebShop in its text form (Yao et al., 2022), the products are our own
 or those of a file. Unlike there, the last results have no "Next >", and there are no reviews.
+The split of a drawn purchase is a hash of its product, so no two splits share a product.
 """
 
 from __future__ import annotations
@@ -11,21 +12,32 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
+from dataenvgym.domains.textworld.products import CATEGORIES, draw_products
 from dataenvgym.domains.textworld.purchases import STEP, Product, Wanted, alike, purchase
 from dataenvgym.domains.textworld.worlds import Problem, Seen, Step, World, impossible
 from dataenvgym.errors import BrokenFileError, first_fault
+from dataenvgym.tasks.pocket import split_by_hash
+from dataenvgym.tasks.source import Split
 
 MOST_RESULTS = 50
 PER_PAGE = 10
+SKILLS = tuple(name.lower() for name in CATEGORIES)
 SHOP_ACTION = re.compile(r"(search|click)\s*\[(.*)\]\s*\.?", re.IGNORECASE | re.DOTALL)
 _ABOUT = ("Description", "Features")
 _SATURATION, _LENGTH = 1.2, 0.75  # of BM25
+_REQUESTS = (
+    "i need {attributes} {kind}, {options}, and price lower than {price} dollars",
+    "i am looking for {kind}, {attributes}, with {options}, and price lower than {price} dollars",
+    "find me {kind} ({attributes}), {options}, for less than {price} dollars",
+)
 
 
 class Catalog:
@@ -72,8 +84,6 @@ def catalog_of(source: int | str) -> Catalog:
         BrokenFileError: for a file that cannot be read, naming the product and the field.
     """
     if isinstance(source, int):
-        from dataenvgym.domains.textworld.products import draw_products
-
         return Catalog(draw_products(source))
     try:
         given = Path(source).expanduser().read_bytes()
@@ -283,3 +293,41 @@ class ShopProblem(Problem):
         for name, value in chosen.items():
             yield Step(f"I choose the {name}.", f"click[{value}]")
         yield Step("It has all that is wanted.", "click[Buy Now]")
+
+
+def draw(
+    skill: str, split: Split, rng: np.random.Generator, *, seed: int
+) -> tuple[str, Callable[[], Mapping[str, Any]]]:
+    """A random purchase for a `ProceduralSource`; `seed` is that of the catalog."""
+    products = [
+        product
+        for product in catalog_of(seed).products.values()
+        if product.product_category.startswith(skill.title())
+        and split_by_hash(product.asin) == split
+    ]
+    product = products[int(rng.integers(len(products)))]
+    attributes = tuple(rng.permutation(product.attributes)[:2].tolist())
+    options = {
+        name: values[int(rng.integers(len(values)))] for name, values in product.options.items()
+    }
+    limit = 10.0 * (product.price // 10 + int(rng.integers(2, 5)))
+    request = _REQUESTS[int(rng.integers(len(_REQUESTS)))].format(
+        kind=product.query,
+        attributes=" and ".join(attributes),
+        options=" and ".join(f"{name}: {value}" for name, value in options.items()),
+        price=f"{limit:.2f}",
+    )
+    wanted = Wanted(
+        title=product.title,
+        query=product.query,
+        product_category=product.product_category,
+        attributes=attributes,
+        options=options,
+        price_upper=limit,
+    )
+    problem = ShopProblem(wanted=wanted, request=request, catalog=seed)
+    return problem.instruction, partial(_fields, problem)
+
+
+def _fields(problem: ShopProblem) -> Mapping[str, Any]:
+    return {"category": problem.wanted.query, "data": problem.model_dump(mode="json")}

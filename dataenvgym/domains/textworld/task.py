@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dataenvgym.domains.textworld import household, products
+from dataenvgym.domains.textworld import household, shop
 from dataenvgym.domains.textworld.domain import TextWorldDomain
 from dataenvgym.domains.textworld.environment import (
     PROBLEMS,
@@ -116,8 +116,8 @@ class TextworldShopTask(_TextWorldTask):
 
     @takes(ShopOptions)
     def __init__(self, options: ShopOptions) -> None:
-        draw = partial(products.draw, seed=options.seed)
-        self._set_up("shop", products.SKILLS, draw, options)
+        draw = partial(shop.draw, seed=options.seed)
+        self._set_up("shop", shop.SKILLS, draw, options)
 
 
 @dataclass(frozen=True, kw_only=True)

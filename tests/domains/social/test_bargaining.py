@@ -10,10 +10,10 @@ import pytest
 
 from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.actions import Action, ActionKind, read_action, write_action
-from dataenvgym.domains.social.bargaining import Acts, Trade, bargains_of
+from dataenvgym.domains.social.bargaining import Acts, Trade
 from dataenvgym.domains.social.profiles import Deal, Swap, Thing
 from dataenvgym.domains.social.prompts import introduction
-from dataenvgym.domains.social.scene import Cast, Rules, rules_of
+from dataenvgym.domains.social.scene import Cast, Rules, bargains_of, rules_of
 from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
 from dataenvgym.predictors import ScriptedPredictor
 

@@ -3,9 +3,8 @@
 import pytest
 
 from dataenvgym.domains.social.actions import ActionKind, read_action, write_action
-from dataenvgym.domains.social.bargaining import bargains_of
 from dataenvgym.domains.social.profiles import Deal, KeptSecret
-from dataenvgym.domains.social.scene import Cast, SceneState
+from dataenvgym.domains.social.scene import Cast, SceneState, bargains_of
 from dataenvgym.domains.social.scripted_partners import (
     MANNERS,
     TEMPERAMENTS,

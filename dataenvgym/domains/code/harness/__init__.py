@@ -63,8 +63,7 @@ def source(*, doctests: bool = False) -> str:
     Args:
         doctests: whether it can run tests of kind "doctest"; takes longer to start.
     """
-    at = _MODULES.index("programs") + 1
-    names = (*_MODULES[:at], *(["doctests"] if doctests else []), *_MODULES[at:])
+    names = (*_MODULES, *(["doctests"] if doctests else []))
     folder = Path(__file__).parent
     sources = [(name, (folder / f"{name}.py").read_text("utf-8")) for name in names]
     compiled = [(name, compile(text, name, "exec", optimize=2)) for name, text in sources]

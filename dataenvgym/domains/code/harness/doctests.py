@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 from typing import Any
 
-from dataenvgym.domains.code.harness.programs import failed, in_short
+from dataenvgym.domains.code.harness.exceptions import failed, in_short
 
 _OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

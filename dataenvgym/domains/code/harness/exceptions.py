@@ -46,3 +46,18 @@ def places(error: BaseException) -> Iterator[tuple[str, int]]:
     while entry is not None:
         yield entry.tb_frame.f_code.co_filename, entry.tb_lineno
         entry = entry.tb_next
+
+
+def failed(failure: str, error: BaseException) -> dict[str, Any]:
+    """The report of a test that an error ended."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return {"failure": failure, "missing": missing if type(missing) is str else ""}
+
+
+def in_short(error: BaseException) -> str:
+    """Class and message."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "?"
+    return f"{type(error).__name__}: {message}".rstrip(": ")

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from dataenvgym.domains.code.harness import answers, pipes, plain, programs
+from dataenvgym.domains.code.harness import answers, exceptions, pipes, plain
 from dataenvgym.domains.code.harness.link import Candidate, GoneError
 from dataenvgym.domains.code.harness.tester import report_apart, report_here
 
@@ -77,7 +77,7 @@ def _results(candidate: Candidate, orders: int, setup: dict[str, Any]) -> Iterat
     except answers.OddError as error:
         yield _report(gone=str(error))
     except Exception as error:  # the message is nested too deeply or too long
-        yield _report(gone=programs.in_short(error))
+        yield _report(gone=exceptions.in_short(error))
 
 
 def _result(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from dataenvgym.domains.code.harness.exceptions import places
+from dataenvgym.domains.code.harness.exceptions import failed, in_short, places
 
 _NAME = "<tests>"
 
@@ -34,24 +34,9 @@ def run(kind: str, code: str, namespace: dict[str, Any]) -> dict[str, Any]:
     return {"failure": None}
 
 
-def failed(failure: str, error: BaseException) -> dict[str, Any]:
-    """The report of a test that an error ended."""
-    missing = error.name if isinstance(error, ModuleNotFoundError) else None
-    return {"failure": failure, "missing": missing if type(missing) is str else ""}
-
-
 def _described(error: BaseException, code: str) -> str:
     """The line of the tests at which it was raised, and the exception."""
     lines = code.splitlines()
     numbers = [line for file, line in places(error) if file == _NAME]
     source = lines[numbers[-1] - 1].strip() if numbers and numbers[-1] <= len(lines) else ""
     return f"{source}\n{in_short(error)}".strip()
-
-
-def in_short(error: BaseException) -> str:
-    """Class and message."""
-    try:
-        message = str(error)
-    except Exception:
-        message = "?"
-    return f"{type(error).__name__}: {message}".rstrip(": ")

@@ -11,7 +11,7 @@ import os
 import signal
 from typing import Any, NoReturn
 
-from dataenvgym.domains.code.harness import answers, pipes, plain, programs
+from dataenvgym.domains.code.harness import answers, exceptions, pipes, plain, programs
 from dataenvgym.domains.code.harness.link import Candidate, GoneError, UnfitError
 from dataenvgym.domains.code.harness.proxies import Proxies
 
@@ -62,7 +62,7 @@ def _outcome(candidate: Candidate, kind: str, code: str, setup: dict[str, Any]) 
     except GoneError as error:
         return {"gone": str(error)}
     except Exception as error:  # the message is nested too deeply or too long
-        return {"gone": programs.in_short(error)}
+        return {"gone": exceptions.in_short(error)}
     if report["failure"] is not None:
         report["failure"] = f"{report['failure']}\n{proxies.last_call}".strip()
         report["no_data"] = proxies.got_no_data
@@ -73,5 +73,5 @@ def _run(proxies: Proxies, kind: str, code: str, setup: dict[str, Any]) -> dict[
     try:
         namespace = proxies.namespace(code, kind, setup["preamble"], setup["entry_point"])
     except Exception as error:  # from the preamble; it has already run in the candidate's process
-        return programs.failed(f"the preamble fails: {programs.in_short(error)}", error)
+        return exceptions.failed(f"the preamble fails: {exceptions.in_short(error)}", error)
     return programs.run(kind, code, namespace)
