@@ -11,11 +11,10 @@ running      `run_adaptation`: arms from a configuration, in a folder
 server       trains and asks an adapter for each request of a client
 """
 
-from dataenvgym.adaptation.answers import Adapted, Answer
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
-from dataenvgym.adaptation.inner_loop import InnerLoop, adapt
+from dataenvgym.adaptation.inner_loop import Adapted, Answer, InnerLoop, adapt
 from dataenvgym.adaptation.rest_em import RestEM, kept_edits
 from dataenvgym.adaptation.running import Adaptation, run_adaptation
 from dataenvgym.adaptation.trials import EditResult, EditTrials

@@ -13,7 +13,7 @@ One seed is one run of all arms: it chooses the contexts, and draws the edits an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -74,8 +74,6 @@ class Arms:
         repeats: int = 1,
         at_once: int | Literal["all"] | None = None,
     ) -> None:
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise ConfigurationError(f"names is {names!r}, expected a list, such as [self_edits]")
         for name in names:
             check_one_of(get_args(Arm), names=name)
         check_one_of(SPLITS, split=split)
@@ -91,23 +89,22 @@ class Arms:
         self.repeats = repeats
         self.at_once = at_once
 
-    def check_teacher(self, teacher: TeacherInterface | None) -> None:
-        """Raise ConfigurationError if an arm needs a teacher, and there is none."""
+    def check(
+        self, engine: WritesEdits, teacher: TeacherInterface | None, *, retry_errors: bool = False
+    ) -> None:
+        """Raise ConfigurationError if a teacher is missing, or edits cannot be learned at once."""
         if "teacher_edits" in self.names and teacher is None:
             raise ConfigurationError(
                 "arms.names has teacher_edits, and there is no teacher: choose one, such as "
                 "teacher=openai teacher.model=NAME, or leave teacher_edits out"
             )
+        if self.writes and self.at_once is not None and getattr(engine, "chooses_training", False):
+            refuse_own_training(self.at_once)
 
     @property
     def writes(self) -> bool:
         """Whether an arm needs edits that a model writes."""
         return bool({"self_edits", "teacher_edits", "rest_em"} & {*self.names})
-
-    def check_at_once(self, engine: WritesEdits) -> None:
-        """Raise ConfigurationError if one adapter would learn edits that choose their training."""
-        if self.writes and self.at_once is not None and getattr(engine, "chooses_training", False):
-            refuse_own_training(self.at_once)
 
     def chosen(
         self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int
@@ -196,7 +193,7 @@ class Arms:
             ConfigurationError: if there are too few contexts, or a teacher is missing.
             BudgetSpentError: if the teacher's budget allows no request.
         """
-        self.check_teacher(teacher)
+        self.check(engine, teacher)
         evaluated, training = self.chosen(task, engine, rest_em, seed)
 
         def trials(number: int) -> EditTrials:

@@ -16,13 +16,19 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
 
-from dataenvgym.adaptation.answers import Answer, accuracy
 from dataenvgym.adaptation.arms import shuffled_contexts
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
-from dataenvgym.adaptation.inner_loop import trained_by, trainer_of
+from dataenvgym.adaptation.inner_loop import (
+    Answer,
+    accuracy,
+    read_saved,
+    save,
+    trained_by,
+    trainer_of,
+)
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
 from dataenvgym.adaptation.trials import Work, asked
-from dataenvgym.checksums import MarkedFolder, marking, reading_marked
+from dataenvgym.checksums import MarkedFolder
 from dataenvgym.errors import (
     ConfigurationError,
     RunDirectoryError,
@@ -35,7 +41,7 @@ from dataenvgym.llm.student_teacher import StudentTeacher
 from dataenvgym.progress import counting
 from dataenvgym.records import Model, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import publishing, read_json, remove_folder, write_json
+from dataenvgym.storage import publishing, remove_folder
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.trainers.interface import trainer_with
@@ -111,7 +117,12 @@ class Continual:
         self.edits = edits
         self.replays = tuple(replays)
 
-    def check_retry(self, retry_errors: bool) -> None:
+    writes = True
+    """Whether a model writes edits."""
+
+    def check(
+        self, engine: WritesEdits, teacher: TeacherInterface | None, *, retry_errors: bool = False
+    ) -> None:
         """Raise ConfigurationError if errors are to be tried again."""
         if retry_errors:
             raise ConfigurationError(
@@ -119,8 +130,10 @@ class Continual:
                 "leave it out, or start over (--fresh)"
             )
 
-    def chosen(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> list[Context]:
-        """The contexts of that sequence, in their order; see `Arms.chosen`.
+    def chosen(
+        self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int
+    ) -> tuple[list[Context], list[Context]]:
+        """The contexts of that sequence, in their order, and none for RestEM; see `Arms.chosen`.
 
         Raises:
             ConfigurationError: if there are too few.
@@ -131,11 +144,11 @@ class Continual:
                 f"arms.contexts is {self.contexts}, and task {task.name!r} has {len(found)} "
                 f"contexts in split {self.split!r}: ask for {len(found)} at most"
             )
-        return found[: self.contexts]
+        return found[: self.contexts], []
 
     def work(self, task: Task, engine: WritesEdits, rest_em: RestEM, seed: int) -> Iterator[Work]:
         """The work of each way to join adapters for one seed, in the order of `run`."""
-        contexts, n = self.chosen(task, engine, rest_em, seed), self.contexts
+        (contexts, _), n = self.chosen(task, engine, rest_em, seed), self.contexts
         questions = asked(contexts) + sum(asked(contexts[:k]) for k in range(1, n + 1))
         for name, replay in product(self.names, self.replays):
             yield Work(_arm(name, replay), n, n * self.edits, n, questions)
@@ -161,8 +174,8 @@ class Continual:
             ConfigurationError: if there are too few contexts; or with `retry_errors`, because in a
                 sequence later contexts build on earlier ones.
         """
-        self.check_retry(retry_errors)
-        contexts = self.chosen(task, engine, rest_em, seed)
+        self.check(engine, teacher, retry_errors=retry_errors)
+        contexts, _ = self.chosen(task, engine, rest_em, seed)
         for name, replay in product(self.names, self.replays):
             arm = _arm(name, replay)
             sequence = _Sequence(
@@ -225,8 +238,9 @@ class _Sequence:
         for number in range(len(self._contexts) + 1):
             folder = self._step(number)
             file, before = folder / "row.json", self._newest
-            is_done, failure = file.exists(), ""
-            learns = number > 0 and not is_done and not (folder / "student").is_dir()
+            row: Row | None = read_saved(file, Row, self._again)
+            failure = ""
+            learns = number > 0 and row is None and not (folder / "student").is_dir()
             if learns and has_learned and self._newest is None:
                 raise RunDirectoryError(
                     f"{file} is missing, and the students from before that step were removed: "
@@ -237,13 +251,9 @@ class _Sequence:
             if (folder / "student").is_dir():
                 MarkedFolder(folder / "student", self._again).check(large=True)
                 self._newest = folder / "student"
-            if is_done:
-                with reading_marked(file, self._again):
-                    row = Row.model_validate(read_json(file))
-            else:
+            if row is None:
                 row = self._asked(self._contexts[:number] or self._contexts, failure)
-                with marking(file):
-                    write_json(file, row.model_dump(mode="json"))
+                save(file, row)
             has_learned = has_learned or (number > 0 and not row.failure)
             if before is not None and before != self._newest:
                 remove_folder(before)
@@ -320,23 +330,17 @@ class _Sequence:
 
     def _read_edits(self, number: int) -> list[Edit]:
         """The edits of a context; those that are in its folder are not written again."""
-        context = self._contexts[number - 1]
         written = write_edits(
             self._engine,
-            [context],
+            [self._contexts[number - 1]],
             self._teacher or StudentTeacher(self._present),
             self._step(number) / "edits.jsonl",
             samples=self._edits,
             seed=self._seed,
         )
-        edits = []
-        for one in written:
-            if one.text is None:
-                edits.append(Edit((), failure=f"no edit was written: {one.error}"))
-            else:
-                rng = derive_rng(self._seed, "read", context.id, one.sample)
-                edits.append(self._engine.read_edit(context, one.text, rng))
-        return edits
+        return [
+            edit or Edit((), failure=f"no edit was written: {one.error}") for one, edit in written
+        ]
 
     def _replayed(self, number: int) -> list[TrainingDatum]:
         """Records of earlier contexts, drawn at random."""

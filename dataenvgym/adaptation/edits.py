@@ -20,7 +20,7 @@ from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Failure, SamplingParameters, TeacherInterface
 from dataenvgym.progress import counting
 from dataenvgym.records import Conversation, Model, TaskInstance, TrainingDatum
-from dataenvgym.seeding import derive_seed
+from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import read_jsonl, write_jsonl
 
 
@@ -103,11 +103,11 @@ def write_edits(
     samples: int,
     seed: int,
     retry_errors: bool = False,
-) -> list[WrittenEdit]:
-    """Let the writer write that many edits of each context; all first ones, then all second ones.
+) -> list[tuple[WrittenEdit, Edit | None]]:
+    """Let the writer write that many edits of each context, and read them; None: a call failed.
 
-    They are in `file` after each round of samples; those that are there already are not written
-    again.
+    All first ones are written, then all second ones. They are in `file` after each round of
+    samples; those that are there already are not written again.
 
     Args:
         retry_errors: ask again where a call failed.
@@ -148,4 +148,11 @@ def write_edits(
                 with marking(file):
                     write_jsonl(file, (edit.model_dump(mode="json") for edit in found))
             count.reach((sample + 1) * len(contexts))
-    return [known[context.id, sample] for context, sample in wanted]
+    edits: list[tuple[WrittenEdit, Edit | None]] = []
+    for context, sample in wanted:
+        one, edit = known[context.id, sample], None
+        if one.text is not None:
+            rng = derive_rng(seed, "read", context.id, sample)
+            edit = engine.read_edit(context, one.text, rng)
+        edits.append((one, edit))
+    return edits

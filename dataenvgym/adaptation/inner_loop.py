@@ -15,17 +15,20 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
-from dataenvgym.adaptation.answers import Adapted, Answer
 from dataenvgym.checksums import marking, reading_marked
+from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
+    DivergedError,
     InvalidInstanceError,
     check_at_least,
 )
@@ -38,7 +41,7 @@ from dataenvgym.interfaces import (
     TrainingRun,
 )
 from dataenvgym.progress import counting
-from dataenvgym.records import TaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.tasks.adapted_task import attemptable
@@ -47,6 +50,93 @@ from dataenvgym.trainers import TrainerInterface
 from dataenvgym.trainers.interface import options_of
 
 _BASE, _ADAPTED, _LOOP = "base_answers.json", "adapted.json", "loop.json"
+_AGAIN = "remove it, and the same command makes it again"
+
+
+class Answer(Model):
+    """A student's answer to a question.
+
+    Attributes:
+        question: the id of the problem.
+        text: its last message, or None if it never answered.
+        was_correct: False if `error` is set.
+        error: why it could not be scored; such an answer is neither right nor wrong.
+    """
+
+    question: str
+    text: str | None
+    was_correct: bool
+    error: str | None = None
+
+    @classmethod
+    def of(cls, completed: CompletedTaskInstance) -> Answer:
+        return cls(
+            question=completed.instance.id,
+            text=completed.response,
+            was_correct=completed.was_correct,
+            error=completed.error,
+        )
+
+
+class Adapted(Model):
+    """The answers of the base and of an adapter to the same questions, in their order.
+
+    Attributes:
+        n_records: the number of records that the adapter was trained on.
+        error: why there is no adapter although there are records; `answers` is then empty.
+    """
+
+    name: str
+    n_records: int
+    base: tuple[Answer, ...]
+    answers: tuple[Answer, ...]
+    error: str | None = None
+
+    @property
+    def has_diverged(self) -> bool:
+        """True if the training did."""
+        return (self.error or "").startswith(DivergedError.__name__)
+
+    def on(self, part: slice) -> Adapted:
+        """The answers to some of the questions."""
+        return self.model_copy(update={"base": self.base[part], "answers": self.answers[part]})
+
+    @property
+    def baseline_accuracy(self) -> float | None:
+        """The share of scored answers of the base that are right; None without any."""
+        return accuracy(self.base)
+
+    @property
+    def adapter_accuracy(self) -> float | None:
+        """The share of scored answers of the adapter that are right; None without any."""
+        return accuracy(self.answers)
+
+    @property
+    def gains(self) -> tuple[int | None, ...]:
+        """For each question 1 (only the adapter is right), -1 (only the base), 0, or None."""
+        if self.error is not None:
+            return (None,) * len(self.base)
+        return tuple(
+            None if before.error or after.error else after.was_correct - before.was_correct
+            for before, after in zip(self.base, self.answers, strict=True)
+        )
+
+    @property
+    def gain(self) -> float | None:
+        """The mean of `gains` over the questions that both were scored on."""
+        known = [gain for gain in self.gains if gain is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def n_unscored(self) -> int:
+        """The number of questions without a gain: a training or a call failed."""
+        return self.gains.count(None)
+
+
+def accuracy(answers: Sequence[Answer]) -> float | None:
+    """The share of right answers among those that were scored; None if there are none."""
+    scored = [answer.was_correct for answer in answers if answer.error is None]
+    return sum(scored) / len(scored) if scored else None
 
 
 @dataclass(frozen=True)
@@ -87,7 +177,6 @@ def adapt(
     loops: Sequence[InnerLoop],
     directory: str | Path,
     *,
-    keep_adapters: bool = False,
     retry_errors: bool = False,
     at_once: int = 64,
 ) -> list[Adapted]:
@@ -99,11 +188,10 @@ def adapt(
     Args:
         directory: gets a folder for each loop, and the answers of the base. Another call with the
             same student may use it again.
-        keep_adapters: keep `NAME/adapter` of each loop, in PEFT format.
         retry_errors: run the loops again that have an error or an unscored answer. Those of a group
             that was interrupted are all run again, so that they are asked in the same batches as in
             an undisturbed run.
-        at_once: the most adapters that are on disk if they are not kept.
+        at_once: the most adapters that are on disk.
 
     Raises:
         ConfigurationError: if the task has no problems to try, or two loops have the same name.
@@ -125,7 +213,7 @@ def adapt(
             for loop in group:
                 _begin(directory / loop.name, loop.content_hash(trainer))
             files = [directory / loop.name / _ADAPTED for loop in group]
-            found = [_read(file) if file.exists() else None for file in files]
+            found: list[Adapted | None] = [read_saved(file, Adapted) for file in files]
             is_open = [one is None or (retry_errors and one.n_unscored > 0) for one in found]
             again = range(len(group)) if None in found else [i for i, o in enumerate(is_open) if o]
             count.skip(len(group) - len(again))
@@ -134,40 +222,53 @@ def adapt(
                 _run(tried, predictor, [group[i] for i in again], base, directory),
                 strict=True,
             ):
-                with marking(files[i]):
-                    write_json(files[i], result.model_dump(mode="json"))
+                save(files[i], result)
                 found[i] = result
                 count.add(1)
-            if not keep_adapters:
-                for file in files:
-                    shutil.rmtree(file.with_name("adapter"), ignore_errors=True)
+            for file in files:
+                shutil.rmtree(file.with_name("adapter"), ignore_errors=True)
             results += (one for one in found if one is not None)
     if n_unscored := sum(one.n_unscored for one in results):
-        reasons = (r for one in results for r in (one.error, *(a.error for a in one.tried)) if r)
+        reasons = ((one.error, *(a.error for a in one.base + one.answers)) for one in results)
+        first = next(filter(None, chain.from_iterable(reasons)))
         warn_run(
             f"{n_unscored} of {sum(len(one.base) for one in results)} answers of adapters could "
-            f"not be compared with the base, the first because of this: {next(reasons)}"
+            f"not be compared with the base, the first because of this: {first}"
         )
     return results
+
+
+def keep_identity(directory: Path, identity: dict[str, Any]) -> None:
+    """Write `environment.json`; if it is there, refuse another student or other problems."""
+    if read_identity(directory) is None:
+        write_identity(directory, identity)
+    else:
+        refuse_another(directory, identity)
+
+
+def save(file: Path, value: Any) -> None:
+    """Write results, and mark the file."""
+    with marking(file):
+        write_json(file, to_jsonable_python(value))
+
+
+def read_saved(file: Path, kind: Any, way_out: str = _AGAIN) -> Any:
+    """Read what `save` wrote; None without the file. RunDirectoryError: it is damaged."""
+    if not file.exists():
+        return None
+    with reading_marked(file, way_out):
+        return TypeAdapter(kind).validate_python(read_json(file))
 
 
 def _begin(folder: Path, content_hash: str) -> None:
     """Make the folder of a loop, and remove what another loop of its name left there."""
     file, content = folder / _LOOP, {"hash": content_hash}
-    if file.exists():
-        with reading_marked(file, "remove it, and the same command runs the loop again"):
-            if read_json(file) == content:
-                return
+    if read_saved(file, Any) == content:
+        return
     if folder.exists():
         remove_folder(folder)
     folder.mkdir(parents=True)
-    with marking(file):
-        write_json(file, content)
-
-
-def _read(file: Path) -> Adapted:
-    with reading_marked(file, "remove it, and the same command runs the loop again"):
-        return Adapted.model_validate(read_json(file))
+    save(file, content)
 
 
 def _base_answers(
@@ -186,16 +287,12 @@ def _base_answers(
                 f"task {task.name!r}: two questions of inner loops have the id {question.id!r}, "
                 "expected one for each id"
             )
-    known: dict[str, Answer] = {}
-    if file.exists():
-        with reading_marked(file, "remove it, and the same command asks again"):
-            answers = TypeAdapter(list[Answer]).validate_python(read_json(file))
-        known = {a.question: a for a in answers if not (retry_errors and a.error)}
+    answers: list[Answer] = read_saved(file, list[Answer]) or []
+    known = {a.question: a for a in answers if not (retry_errors and a.error)}
     if missing := [question for id, question in questions.items() if id not in known]:
         predictor.reset()
         known |= {c.instance.id: Answer.of(c) for c in task.attempt(predictor, missing)}
-        with marking(file):
-            write_json(file, [answer.model_dump(mode="json") for answer in known.values()])
+        save(file, list(known.values()))
     return known
 
 
@@ -206,20 +303,17 @@ def _run(
     base: dict[str, Answer],
     directory: Path,
 ) -> Iterator[Adapted]:
-    trained = [loop for loop in loops if loop.records]
-    jobs = []
-    for loop in trained:
-        run = TrainingRun(directory=directory / loop.name, seed=loop.seed)
-        jobs.append(AdapterJob(loop.records, run, loop.trainer))
-    questions = [loop.questions for loop in trained]
     if not loops:
         return
+    trained = [loop for loop in loops if loop.records]
+    each = _together if isinstance(predictor, ManyAdapters) else _in_turn
+    jobs = [
+        AdapterJob(one.records, TrainingRun(directory / one.name, one.seed), one.trainer)
+        for one in trained
+    ]
     try:
-        each = _together if isinstance(predictor, ManyAdapters) else _in_turn
-        found = {
-            loop.name: answers
-            for loop, answers in zip(trained, each(task, predictor, jobs, questions), strict=True)
-        }
+        answers = each(task, predictor, jobs, [loop.questions for loop in trained])
+        found = {loop.name: of for loop, of in zip(trained, answers, strict=True)}
     finally:
         predictor.reset()
     for loop in loops:

@@ -21,10 +21,8 @@ from pathlib import Path
 from secrets import randbelow
 from typing import Any
 
-from dataenvgym.adaptation.answers import Adapted
-from dataenvgym.adaptation.inner_loop import InnerLoop, adapt
+from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, keep_identity
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
-from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.interfaces import Describes, TaskInterface, TrainablePredictorInterface
 from dataenvgym.llama_factory import TrainingConfig
@@ -210,9 +208,8 @@ def _refuse_long(texts: Sequence[str], config: TrainingConfig) -> None:
     longest = max((len(text.encode()) for text in texts), default=0)  # a token has a byte or more
     if longest > (most := MOST_BYTES * cutoff):
         raise InvalidInstanceError(
-            f"a text of train_sequences has {longest} bytes, expected {most} at most: {cutoff} "
-            "tokens of it are learned. Divide it, or start the server with a larger "
-            "trainer.cutoff_len"
+            f"a text of train_sequences has {longest} bytes, expected {most} at most: divide it, "
+            "or start the server with a larger trainer.cutoff_len"
         )
     if (tokens := min(size, len(texts)) * min(longest, cutoff)) > MOST_TOKENS:
         raise InvalidInstanceError(
@@ -235,10 +232,7 @@ def opened_queue(
         identity["task"] = attemptable(task).name
         if isinstance(predictor, Describes):
             identity["predictor"] = without_secrets(predictor.describe())
-        if read_identity(directory) is None:
-            write_identity(directory, identity)
-        else:
-            refuse_another(directory, identity)
+        keep_identity(directory, identity)
         for left in (directory / "adapters").glob(f"{_ONCE}*"):  # by a killed server
             remove_folder(left)
         queue = RequestQueue(task, predictor, directory)

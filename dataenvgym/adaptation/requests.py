@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, ValidationError
 
 from dataenvgym import exact_json
-from dataenvgym.adaptation.answers import Adapted, Answer
+from dataenvgym.adaptation.inner_loop import Adapted, Answer
 from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import (
     Model,

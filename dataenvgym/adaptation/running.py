@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
 from dataenvgym.adaptation.edits import WritesEdits
+from dataenvgym.adaptation.inner_loop import keep_identity
 from dataenvgym.adaptation.report import AnyReport, report_of, write_report
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.config import build_predictor, build_task, build_teacher, compose
@@ -27,12 +28,7 @@ from dataenvgym.config.instantiation import build_section, build_value, imported
 from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.config.resolved import literal
 from dataenvgym.config.workspaces import Workspaces
-from dataenvgym.environments.identity import (
-    identity_of,
-    read_identity,
-    refuse_another,
-    write_identity,
-)
+from dataenvgym.environments.identity import identity_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.llm.student_teacher import StudentTeacher
@@ -118,11 +114,7 @@ def run_adaptation(
     with prepared_adaptation(config, fresh=fresh, retry_errors=retry_errors) as parts:
         directory, settings, arms = parts.directory, parts.settings, parts.arms
         with ADAPTATIONS.opened(directory, settings, fresh=fresh):
-            identity = identity_of("adaptation", parts.task, parts.first, {})
-            if read_identity(directory) is None:
-                write_identity(directory, identity)
-            else:
-                refuse_another(directory, identity)
+            keep_identity(directory, identity_of("adaptation", parts.task, parts.first, {}))
             ADAPTATIONS.keep(directory, settings)
             on_begin(directory)
             results: list[ArmResult | SequenceResult] = []
@@ -178,22 +170,15 @@ def prepared_adaptation(
             return made
 
         teacher = build_teacher(config, first, directory)
-        if isinstance(arms, Continual):
-            arms.check_retry(retry_errors)
-        else:
-            arms.check_teacher(teacher)
-            if "rest_em" in arms.names:  # refused now, not after the first round
-                _with_student(config, directory, first)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
         engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
+        arms.check(engine, teacher, retry_errors=retry_errors)
+        if "rest_em" in arms.names:  # refused now, not after the first round
+            _with_student(config, directory, first)
         each = range(config.seed, config.seed + seeds)
         for seed in each:  # all that follows raises before any model is asked
-            if isinstance(arms, Continual):
-                context, *_ = arms.chosen(task, engine, rest_em, seed)
-            else:
-                (context, *_), _ = arms.chosen(task, engine, rest_em, seed)
-                arms.check_at_once(engine)
-            if isinstance(arms, Continual) or arms.writes:
+            (context, *_), _ = arms.chosen(task, engine, rest_em, seed)
+            if arms.writes:
                 engine.edit_prompt(context)
         yield Prepared(
             directory, settings, task, arms, rest_em, engine, first, student, teacher, each

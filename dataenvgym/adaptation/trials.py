@@ -9,17 +9,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, NoReturn
 
-from pydantic import TypeAdapter
-
 from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
-from dataenvgym.adaptation.inner_loop import InnerLoop, adapt, trainer_of
-from dataenvgym.checksums import marking, reading_marked
+from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, read_saved, save, trainer_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TaskInterface, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
 from dataenvgym.run_warnings import warn_run
-from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.seeding import derive_seed
 from dataenvgym.trainers.interface import trainer_with
 
 
@@ -80,6 +76,8 @@ def asked(contexts: Sequence[Context]) -> int:
 
 _Draft = tuple[EditResult, Context, Edit | None]
 """An edit before it is tried; without an edit if the call for it failed."""
+_Tried = tuple[EditResult, Context, list[Edit]]
+"""Edits of a context that one adapter learns, and their result so far."""
 
 
 def refuse_own_training(at_once: int | str) -> NoReturn:
@@ -131,27 +129,24 @@ class EditTrials:
         """
         if (known := self._known(name)) is not None:
             return known
-        found = write_edits(
-            self.engine,
-            contexts,
-            writer,
-            self.directory / name / "edits.jsonl",
-            samples=edits,
-            seed=self.seed,
-            retry_errors=self.retry_errors,
-        )
         by_id = {context.id: context for context in contexts}
-        drafts = []
-        for one in found:
-            edit = None
-            if one.text is not None:
-                rng = derive_rng(self.seed, "read", one.context, one.sample)
-                edit = self.engine.read_edit(by_id[one.context], one.text, rng)
-            draft = EditResult(
-                context=one.context, sample=one.sample, text=one.text, error=one.error
+        drafts = [
+            (
+                EditResult(context=one.context, sample=one.sample, text=one.text, error=one.error),
+                by_id[one.context],
+                edit,
             )
-            drafts.append((draft, by_id[one.context], edit))
-        return self._saved(name, self._tried(name, drafts, repeats, at_once))
+            for one, edit in write_edits(
+                self.engine,
+                contexts,
+                writer,
+                self.directory / name / "edits.jsonl",
+                samples=edits,
+                seed=self.seed,
+                retry_errors=self.retry_errors,
+            )
+        ]
+        return self._tried(name, drafts, repeats, at_once)
 
     def given(
         self,
@@ -166,127 +161,97 @@ class EditTrials:
         if (known := self._known(name)) is not None:
             return known
         drafts = [(EditResult(context=c.id, sample=0), c, edit_of(c)) for c in contexts]
-        return self._saved(name, self._tried(name, drafts, repeats, at_once))
+        return self._tried(name, drafts, repeats, at_once)
 
     def _known(self, name: str) -> list[EditResult] | None:
-        file = self.directory / name / "results.json"
-        if not file.exists():
-            return None
-        with reading_marked(file, "remove it, and the same command makes it again"):
-            results = TypeAdapter(list[EditResult]).validate_python(read_json(file))
-        is_open = self.retry_errors and not all(result.is_complete for result in results)
+        results = read_saved(self.directory / name / "results.json", list[EditResult])
+        is_open = self.retry_errors and not all(result.is_complete for result in results or ())
         return None if is_open else results
 
     def _tried(
         self, name: str, drafts: Sequence[_Draft], repeats: int, at_once: int | None
     ) -> list[EditResult]:
-        if at_once is not None:
-            return self._tried_at_once(name, drafts, repeats, at_once)
+        """Train an adapter for each edit, or for all edits of so many contexts; save the results.
+
+        The results of edits that are trained together are those of their contexts; a context one of
+        whose edits was not written does not count.
+        """
+        if at_once is None:
+            groups = {
+                f"{draft.context.replace('/', '_')}/{draft.sample}-": [
+                    (draft, context, [] if edit is None else [edit])
+                ]
+                for draft, context, edit in drafts
+            }
+        else:
+            groups = _joined(drafts, at_once)
+        trained = {folder: of for folder, of in groups.items() if any(edits for *_, edits in of)}
         loops = []
-        for (draft, context, edit), repeat in product(drafts, range(repeats)):
-            if edit is None:
-                continue
-            own = trainer_with(trainer_of(self.student), edit.options) if edit.options else None
+        for (folder, group), repeat in product(trained.items(), range(repeats)):
+            edits = [edit for *_, of_context in group for edit in of_context]
+            options = edits[0].options
             loops.append(
                 InnerLoop(
-                    f"{name}/{draft.context.replace('/', '_')}/{draft.sample}-{repeat}",
-                    context.questions,
-                    edit.records,
+                    f"{name}/{folder}{repeat}",
+                    [question for _, context, _ in group for question in context.questions],
+                    [record for edit in edits for record in edit.records],
                     derive_seed(self.seed, "training", repeat),
-                    own,
+                    trainer_with(trainer_of(self.student), options) if options else None,
                 )
             )
         adapted = iter(
             adapt(self.task, self.student, loops, self.directory, retry_errors=self.retry_errors)
         )
         results = []
-        for draft, _, edit in drafts:
-            if edit is None:
-                results.append(draft)
-                continue
-            each = [next(adapted) for _ in range(repeats)]
-            accuracies = [one.adapter_accuracy for one in each]
-            n_unscored, failure = sum(one.n_unscored for one in each), edit.failure
-            # an edit that asks for a training that diverges has failed like one that cannot be read
-            for i, one in enumerate(each):
-                if edit.options and (one.error or "").startswith("DivergedError"):
-                    accuracies[i], failure = one.baseline_accuracy, failure or str(one.error)
-                    n_unscored -= sum(answer.error is None for answer in one.base)
-            results.append(
-                draft.model_copy(
-                    update={
-                        "failure": failure,
-                        "n_records": len(edit.records),
-                        "baseline": each[0].baseline_accuracy,
-                        "accuracies": tuple(accuracies),
-                        "n_unscored": n_unscored,
-                    }
-                )
-            )
-        return results
-
-    def _tried_at_once(
-        self, name: str, drafts: Sequence[_Draft], repeats: int, at_once: int
-    ) -> list[EditResult]:
-        """Train one adapter on all edits of so many contexts; the result of each context.
-
-        A context one of whose edits was not written does not count.
-        """
-        of_context: dict[str, list[_Draft]] = {}
-        for draft in drafts:
-            of_context.setdefault(draft[0].context, []).append(draft)
-        contexts = [*of_context.values()]
-        groups = [contexts[i : i + at_once] for i in range(0, len(contexts), at_once)]
-        if any(edit is not None and edit.options for _, _, edit in drafts):
-            refuse_own_training(at_once)
-        if failed := [edit.failure for _, _, edit in drafts if edit is not None and edit.failure]:
-            warn_run(f"{len(failed)} of {len(drafts)} edits failed, the first one: {failed[0]}")
-        loops = [
-            InnerLoop(
-                f"{name}/at-once-{number:03}/{repeat}",
-                [question for tries in group for question in tries[0][1].questions],
-                [r for tries in group for _, _, e in tries if e is not None for r in e.records],
-                derive_seed(self.seed, "training", repeat),
-            )
-            for number, group in enumerate(groups)
-            for repeat in range(repeats)
-        ]
-        adapted = iter(
-            adapt(self.task, self.student, loops, self.directory, retry_errors=self.retry_errors)
-        )
-        results = []
-        for group in groups:
-            each = [next(adapted) for _ in range(repeats)]
+        for folder, group in groups.items():
+            each = [next(adapted) for _ in range(repeats if folder in trained else 0)]
             begin = 0
-            for tries in group:
-                _, context, _ = tries[0]
+            for draft, context, edits in group:
                 end = begin + len(context.questions)
-                own = [
-                    one.model_copy(
-                        update={"base": one.base[begin:end], "answers": one.answers[begin:end]}
-                    )
-                    for one in each
-                ]
+                own = [one.on(slice(begin, end)) for one in each]
+                results.append(draft if draft.error else _scored(draft, edits, own))
                 begin = end
-                edits = [edit for _, _, edit in tries if edit is not None]
-                if error := next((draft.error for draft, _, _ in tries if draft.error), None):
-                    results.append(EditResult(context=context.id, sample=0, error=error))
-                    continue
-                learned = any(edit.records for edit in edits)
-                results.append(
-                    EditResult(
-                        context=context.id,
-                        sample=0,
-                        failure=next((e.failure for e in edits if not learned), ""),
-                        n_records=each[0].n_records,
-                        baseline=own[0].baseline_accuracy,
-                        accuracies=tuple(one.adapter_accuracy for one in own),
-                        n_unscored=sum(one.n_unscored for one in own),
-                    )
-                )
+        save(self.directory / name / "results.json", results)
         return results
 
-    def _saved(self, name: str, results: list[EditResult]) -> list[EditResult]:
-        with marking(file := self.directory / name / "results.json"):
-            write_json(file, [r.model_dump(mode="json") for r in results])
-        return results
+
+def _joined(drafts: Sequence[_Draft], at_once: int) -> dict[str, list[_Tried]]:
+    """The edits of so many contexts in each group, by the name of its folder."""
+    if any(edit is not None and edit.options for *_, edit in drafts):
+        refuse_own_training(at_once)
+    if failed := [edit.failure for *_, edit in drafts if edit is not None and edit.failure]:
+        warn_run(f"{len(failed)} of {len(drafts)} edits failed, the first one: {failed[0]}")
+    of_context: dict[str, list[_Draft]] = {}
+    for draft in drafts:
+        of_context.setdefault(draft[0].context, []).append(draft)
+    tried: list[_Tried] = []
+    for context, of in of_context.items():
+        error = next((draft.error for draft, *_ in of if draft.error), None)
+        result = EditResult(context=context, sample=0, error=error)
+        tried.append((result, of[0][1], [edit for *_, edit in of if edit is not None]))
+    return {
+        f"at-once-{start // at_once:03}/": tried[start : start + at_once]
+        for start in range(0, len(tried), at_once)
+    }
+
+
+def _scored(draft: EditResult, edits: Sequence[Edit], trainings: Sequence[Adapted]) -> EditResult:
+    """The result of edits of a context that were trained together."""
+    failure = "" if any(edit.records for edit in edits) else edits[0].failure
+    accuracies, n_unscored = [], 0
+    for one in trainings:
+        accuracy, lost = one.adapter_accuracy, one.n_unscored
+        if edits[0].options and one.has_diverged:
+            # an edit that asks for such a training has failed like one that cannot be read
+            accuracy, failure = one.baseline_accuracy, failure or str(one.error)
+            lost -= sum(answer.error is None for answer in one.base)
+        accuracies.append(accuracy)
+        n_unscored += lost
+    changes = {
+        "failure": failure,
+        "n_records": trainings[0].n_records,
+        "baseline": trainings[0].baseline_accuracy,
+        "accuracies": tuple(accuracies),
+        "n_unscored": n_unscored,
+    }
+    return draft.model_copy(update=changes)

@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.adaptation import Arms, Context, Continual, Edit, RestEM
 from dataenvgym.adaptation.continual import Row, SequenceResult
-from dataenvgym.adaptation.continual_report import ContinualReport
+from dataenvgym.adaptation.report import ContinualReport
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor

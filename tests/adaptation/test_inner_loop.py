@@ -176,7 +176,7 @@ def test_a_real_student_learns_each_edit_from_its_base_with_the_options_of_the_e
         InnerLoop("barely", TASK.instances, learned, trainer=short),
         InnerLoop("nothing", TASK.instances, ()),
     ]
-    taught, barely, nothing = adapt(TASK, student, edits, tmp_path / "a", keep_adapters=True)
+    taught, barely, nothing = adapt(TASK, student, edits, tmp_path / "a")
     assert (taught.baseline_accuracy, taught.adapter_accuracy) == (0.0, 1.0)
     assert (barely.adapter_accuracy, nothing.gain) == (0.0, 0.0)
     assert "learning_rate: 1.0e-06" in (tmp_path / "a/barely/training.yaml").read_text()

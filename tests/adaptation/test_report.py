@@ -81,4 +81,5 @@ def test_nothing_scored_is_no_zero():
         ArmResult(arm="self_edits", seed=0, edits=(EditResult(context="a", sample=0, error="?"),)),
     ]
     report = AdaptationReport.of("t", nothing)
-    assert [row[1:4] for row in report.rows()][1:] == [["-", "-", "-"], ["-", "-", "-"]]
+    table, *_ = report.tables()
+    assert [row[1:4] for row in table][1:] == [["-", "-", "-"], ["-", "-", "-"]]
