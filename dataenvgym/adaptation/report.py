@@ -7,20 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
+from dataenvgym.episodes.tables import markdown_lines, print_tables
 from dataenvgym.episodes.texts import (
     cell,
     change,
     interval,
-    markdown_table,
     one_line,
-    plain,
     score,
     several,
 )
@@ -358,24 +354,11 @@ def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -
     }
     write_json(directory / "results.json", content)
     lines = [f"# Adaptation: {cell(report.task)}"]
-    for names, *rows in report.tables():
-        lines += ["", *markdown_table(names, rows, numbers=True)]
-    for line in report.legend():
-        lines += ["", cell(line).replace("\\`", "`")]
+    lines += markdown_lines(report.tables(), report.legend())
     write_text(directory / "report.md", "\n".join(lines) + "\n")
     return directory / "report.md"
 
 
 def print_report(report: AnyReport, console: Console) -> None:
     """Show the tables on a terminal."""
-    console.print(Text(plain(f"adaptation: {report.task}"), style="bold"), soft_wrap=True)
-    for names, *rows in report.tables():
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for i, name in enumerate(names):
-            table.add_column(name, justify="right" if i else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
-        console.print()
-    for line in report.legend():
-        console.print(Text(plain(line), style="dim"))
+    print_tables(f"adaptation: {report.task}", report.tables(), report.legend(), console)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.adaptation.arms import Arms, shuffled_contexts
@@ -18,6 +16,7 @@ from dataenvgym.cli.console import quieten, showing_warnings
 from dataenvgym.cli.dry import lacking, model_of, show_facts, show_prompt
 from dataenvgym.cli.study import wide_console
 from dataenvgym.episodes.display import showing_progress
+from dataenvgym.episodes.tables import table_of
 from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, noting_needs
 
@@ -103,12 +102,11 @@ def _show_work(work: Sequence[Sequence[Work]], console: Console) -> None:
         (of_arm[0].arm, *(sum(values) for values in list(zip(*of_arm, strict=True))[1:]))
         for of_arm in zip(*work, strict=True)
     ]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("arm")
-    for name in work[0][0]._fields[1:]:
-        table.add_column(name, justify="right")
-    columns = [*zip(*sums, strict=True)]
-    for row in (*sums, ("all", "", *(sum(column) for column in columns[2:]))):
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else cell for cell in row))
+    totals = [sum(column) for column in [*zip(*sums, strict=True)][2:]]
+    rows = [
+        [f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
+        for row in (*sums, ("all", "", *totals))
+    ]
     console.print()
-    console.print(table)
+    name, *names = work[0][0]._fields
+    console.print(table_of([name], names, rows, lined=True))

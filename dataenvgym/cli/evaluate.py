@@ -20,13 +20,13 @@ from dataenvgym.cli.evaluation_tables import (
     score_tables,
     skill_table,
     summary_table,
-    table_of,
     usage_line,
 )
 from dataenvgym.config import build_judge
 from dataenvgym.config.suites import evaluations_of
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.episodes.display import showing_progress
+from dataenvgym.episodes.tables import table_of
 from dataenvgym.episodes.texts import counts, one_line, plain, score, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
 from dataenvgym.evaluation import Evaluation, run_evaluation

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.cli.console import showing_warnings
+from dataenvgym.episodes.tables import table_of, uncut
 from dataenvgym.episodes.texts import by_fault, change, interval, one_line, plain, score, several
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.evaluation.comparison import EvaluationComparison, compare_evaluations
@@ -198,27 +199,6 @@ def costs_table(
             cells = (Text(one_line(head, 30)) for head in (*heads, who))
             table.add_row(*cells, *numbers, style="bold" if usage is whole else None)
     return uncut(table) if table.row_count else None
-
-
-def table_of(names: Sequence[str], numbers: Sequence[str]) -> Table:
-    """An empty table with columns of texts and of numbers."""
-    table = Table(box=None, header_style="bold")
-    for name in names:
-        table.add_column(name)
-    for name in numbers:
-        table.add_column(name, justify="right")
-    return table
-
-
-def uncut(table: Table) -> Table:
-    """The table with every cell on one line, and every column, even on a narrow terminal."""
-    table.width = 0
-    for column in table.columns:
-        cells = [column.header, *column.cells]
-        column.min_width = max(Text(str(cell)).cell_len for cell in cells)
-        column.no_wrap = True
-        table.width += column.min_width + 2  # without a width, rich leaves out narrow columns
-    return table
 
 
 SHOWN = 10

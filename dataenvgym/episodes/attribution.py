@@ -8,14 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from dataenvgym.environments.iterations import IterationResult
-from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, several
+from dataenvgym.episodes.tables import markdown_lines, print_tables
+from dataenvgym.episodes.texts import cell, change, one_line, several
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json, write_text
 from dataenvgym.workspace import naming_damage
@@ -89,22 +88,33 @@ class AttributionTable(Model):
     notes: tuple[str, ...] = ()
     groups: tuple[GroupEffect, ...]
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns; those without any value are left out."""
-        names = ["records", "score"]
-        names += ["loss"] * any(g.loss is not None for g in self.groups)
-        return names + ["estimate"] * any(g.estimate is not None for g in self.groups)
+    def table(self, most: int | None = None) -> list[list[str]]:
+        """The names of the columns, and the rows; effects within the noise are in parentheses.
 
-    def row(self, group: GroupEffect) -> list[str]:
-        """The cells of a group; effects within the noise are in parentheses."""
-        cells = {
-            "records": str(group.n_records),
-            "score": _effect(group.score, self.score_noise, 3),
-            "loss": _effect(group.loss, self.loss_noise, 4),
-            "estimate": "-" if group.estimate is None else f"{group.estimate:+.1f}",
-        }
-        return [cells[name] for name in self.columns]
+        Args:
+            most: the most rows, of the most and the least helpful groups; None for all.
+        """
+        of_group = [
+            {
+                "records": str(one.n_records),
+                "score": _effect(one.score, self.score_noise, 3),
+                "loss": _effect(one.loss, self.loss_noise, 4),
+                "estimate": "-" if one.estimate is None else f"{one.estimate:+.1f}",
+            }
+            for one in self.groups
+        ]
+        names = ["records", "score", *(name for name in ("loss", "estimate") if self.has(name))]
+        rows = [
+            [one_line(group.group, 40), *(cells[name] for name in names)]
+            for group, cells in zip(self.groups, of_group, strict=True)
+        ]
+        if most is not None and len(rows) > most:
+            rows = [*rows[: most // 2], ["...", *[""] * len(names)], *rows[-(most // 2) :]]
+        return [[self.by if len(self.by) < 20 else "group", *names], *rows]
+
+    def has(self, name: Literal["loss", "estimate"]) -> bool:
+        """True if a group has this value."""
+        return any(getattr(group, name) is not None for group in self.groups)
 
     def legend(self) -> Iterator[str]:
         """Sentences about the columns, the noise and the agreement."""
@@ -113,12 +123,12 @@ class AttributionTable(Model):
             f"iteration {self.iteration} was trained on: with all of them the score is "
             f"{self.score:.3f}. `score` is how much higher it is with the group than without it."
         )
-        if "loss" in self.columns:
+        if self.has("loss"):
             yield (
                 f"`loss` is how much lower the loss on the gold answers ({self.loss:.4f}) is with "
                 "the group."
             )
-        if "estimate" in self.columns:
+        if self.has("estimate"):
             text = "`estimate` is made from gradients, without retraining; it only ranks."
             if self.score_agreement is not None:
                 text += f" Rank correlation with the effect on the score: {self.score_agreement}"
@@ -221,35 +231,13 @@ def attribution_lines(attribution: Attribution, most: int | None = None) -> Iter
     for table in attribution.tables:
         yield ""
         yield f"### Iteration {table.iteration}, by {cell(table.by)}"
-        yield ""
-        rows = ([g.group, *table.row(g)] if g else ["..."] for g in _shown(table, most))
-        yield from markdown_table(["group", *table.columns], rows, numbers=True)
-        for line in table.legend():
-            yield ""
-            yield cell(line).replace("\\`", "`")
+        yield from markdown_lines([table.table(most)], table.legend())
 
 
 def print_table(table: AttributionTable, console: Console) -> None:
     """Show a table on a terminal, the most and the least helpful groups of many."""
     title = f"what helped in iteration {table.iteration}, by {table.by}"
-    console.print(Text(plain(title), style="bold"), soft_wrap=True)
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    shown.add_column(table.by if len(table.by) < 20 else "group", overflow="fold")
-    for name in table.columns:
-        shown.add_column(name, justify="right", no_wrap=True)
-    for group in _shown(table, _SHOWN):
-        cells = [one_line(group.group, 40), *table.row(group)] if group else ["..."]
-        shown.add_row(*map(Text, cells))
-    console.print(shown)
-    for line in table.legend():
-        console.print(Text(plain(line), style="dim"))
-
-
-def _shown(table: AttributionTable, most: int | None) -> list[GroupEffect | None]:
-    groups = table.groups
-    if most is None or len(groups) <= most:
-        return list(groups)
-    return [*groups[: most // 2], None, *groups[-(most // 2) :]]
+    print_tables(title, [table.table(_SHOWN)], table.legend(), console)
 
 
 def _effect(value: float | None, noise: float | None, digits: int) -> str:

@@ -1,12 +1,12 @@
-"""The results of an episode, as rich tables and lines for a terminal.
+"""Tables for a terminal and in Markdown, and the results of an episode in them.
 
-Notebooks have the same as a data frame, and as HTML with the learning curve.
+Notebooks have these results as a data frame, and as HTML with the learning curve.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dataenvgym.episodes.plots import curve_bytes
 from dataenvgym.episodes.summary import IterationSummary, Summary, best_iteration
-from dataenvgym.episodes.texts import by_fault, change, plain, score, several
+from dataenvgym.episodes.texts import by_fault, cell, change, markdown_table, plain, score, several
 from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import ConfigurationError
 
@@ -27,6 +27,60 @@ if TYPE_CHECKING:
     from dataenvgym.episodes.summary import Summary
 
 
+def table_of(
+    names: Sequence[str],
+    numbers: Sequence[str],
+    rows: Iterable[Iterable[str | Text]] = (),
+    *,
+    lined: bool = False,
+) -> Table:
+    """A table with columns of texts and of numbers; `lined` with a line below their names."""
+    kind = box.SIMPLE_HEAD if lined else None
+    table = Table(box=kind, pad_edge=not lined, show_edge=False)
+    for name in names:
+        table.add_column(name, overflow="fold" if lined else "ellipsis")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=lined)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def uncut(table: Table) -> Table:
+    """The table with every cell on one line, and every column, even on a narrow terminal."""
+    table.width = 0
+    for column in table.columns:
+        cells = [column.header, *column.cells]
+        column.min_width = max(Text(str(cell)).cell_len for cell in cells)
+        column.no_wrap = True
+        table.width += column.min_width + 2  # without a width, rich leaves out narrow columns
+    return table
+
+
+Rows = Sequence[Sequence[str]]
+"""A table: the names of its columns, then its rows."""
+
+
+def print_tables(title: str, tables: Iterable[Rows], legend: Iterable[str], out: Console) -> None:
+    """Show tables under a title, with sentences about them."""
+    out.print(Text(plain(title), style="bold"), soft_wrap=True)
+    for names, *rows in tables:
+        out.print(table_of(names[:1], names[1:], (map(Text, row) for row in rows), lined=True))
+        out.print()
+    for line in legend:
+        out.print(Text(plain(line), style="dim"))
+
+
+def markdown_lines(tables: Iterable[Rows], legend: Iterable[str]) -> Iterator[str]:
+    """The same in Markdown, without a title."""
+    for names, *rows in tables:
+        yield ""
+        yield from markdown_table(names, rows, numbers=True)
+    for line in legend:
+        yield ""
+        yield cell(line).replace("\\`", "`")
+
+
 NARROW = 72
 """Terminal width below which the table of iterations has only the main columns."""
 
@@ -34,7 +88,6 @@ NARROW = 72
 def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table:
     """One row for each iteration."""
     best = best_iteration(iterations)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     has_errors = any(one.n_errors for one in iterations)
     has_refused = any(one.refused for one in iterations)
     names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
@@ -44,8 +97,7 @@ def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table
     if has_rate:
         names.insert(2, "none" if width < NARROW else "no answer")
     names += ["failed calls"] * has_errors + ["gate"] * has_refused
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = table_of((), names, lined=True)
     for i, one in enumerate(iterations):
         difference = one.val_score - iterations[i - 1].val_score if i else None
         color = "green" if (difference or 0.0) > 0 else "red"

@@ -20,8 +20,8 @@ from dataenvgym.config.instantiation import section_target
 from dataenvgym.config.short_names import quoted
 from dataenvgym.config.suites import evaluations_of
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.evaluation.evaluation import Evaluation
 from dataenvgym.evaluation.running import (
+    Evaluation,
     EvaluationOptions,
     Prepared,
     prepare_evaluation,

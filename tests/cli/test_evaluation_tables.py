@@ -9,9 +9,8 @@ from dataenvgym.cli.evaluation_tables import (
     metric_table,
     score_tables,
     skill_table,
-    table_of,
-    uncut,
 )
+from dataenvgym.episodes.tables import table_of, uncut
 from dataenvgym.metrics import JudgeResult
 from dataenvgym.records import PerformanceReport, SkillReport
 

@@ -12,7 +12,7 @@ from dataenvgym.episodes.attribution import Agreement, GroupEffect, fingerprint,
 from dataenvgym.episodes.run_files import RunFiles
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.evaluation import attribute_run
-from dataenvgym.evaluation.attribution_table import _agreement, _noise
+from dataenvgym.evaluation.attribution import _agreement, _noise
 from dataenvgym.llama_factory import TrainingConfig
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.predictors.checkpoints import kind_of
@@ -239,7 +239,7 @@ def test_a_student_that_is_no_network_has_scores_alone(tmp_path):
     table = attribute_run(
         tmp_path / "r", by="kind", repeats=1, task=TASK, predictor=ScriptedPredictor(answer)
     )
-    assert table.columns == ["records", "score"]
+    assert table.table()[0] == ["kind", "records", "score"]
     assert [group.group for group in table.groups] == ["supervised"]
     text = " ".join(table.legend())
     assert "the noise is unknown" in text
@@ -256,7 +256,7 @@ def test_records_can_be_drawn(run, attribute):
 
 
 def _groups(run, *, by, limit=None, seed=0):
-    from dataenvgym.evaluation.attribution_table import TrainedIteration
+    from dataenvgym.evaluation.attribution import TrainedIteration
 
     return TrainedIteration(run, 2).groups(by, None, limit, seed)
 

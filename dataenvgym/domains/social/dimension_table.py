@@ -13,9 +13,9 @@ from typing import ClassVar
 from rich.console import Console
 from rich.text import Text
 
-from dataenvgym.cli.evaluation_tables import table_of, uncut
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import Stuck
+from dataenvgym.episodes.tables import table_of, uncut
 from dataenvgym.episodes.texts import counts, one_line, score, several
 from dataenvgym.judging.panel import Value, krippendorff_alpha
 from dataenvgym.metrics.estimators import Estimate, clustered_estimate

@@ -15,13 +15,13 @@ from typing import Any
 from rich.text import Text
 
 from dataenvgym.cli.console import open_console
-from dataenvgym.cli.evaluation_tables import table_of
 from dataenvgym.domains.tool_use.audit import Audit, audit
 from dataenvgym.domains.tool_use.candidates import unstated
 from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.domains.tool_use.problem import load_problems
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
+from dataenvgym.episodes.tables import table_of
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_one_of, did_you_mean
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.worlds.world import World
