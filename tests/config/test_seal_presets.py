@@ -138,7 +138,7 @@ def test_all_parts_of_a_preset_can_be_made(experiment):
 
 
 def test_a_preset_for_adapt_is_refused_by_other_commands():
-    with pytest.raises(ConfigurationError, match=f"dataenvgym adapt experiment={ARC}"):
+    with pytest.raises(ConfigurationError, match=f"experiment={ARC}"):
         compose([f"experiment={ARC}"])
 
 

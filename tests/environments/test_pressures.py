@@ -92,7 +92,7 @@ class Own(Pressure):
 def test_an_episode_is_not_continued_under_another_pressure(before, now, tmp_path):
     environment_under(before, tmp_path).reset(seed=1)
     environment_under(before, tmp_path).reset(seed=1, options={"resume": True})
-    with pytest.raises(RunDirectoryError, match="was begun with pressure = "):
+    with pytest.raises(RunDirectoryError, match="was begun"):
         environment_under(now, tmp_path).reset(seed=1, options={"resume": True})
 
 

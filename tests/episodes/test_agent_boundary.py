@@ -76,7 +76,7 @@ def test_a_report_with_a_score_that_is_not_a_number_is_refused(play, tmp_path):
         (lambda r: r.model_copy(update={"accuracy": -nan}), "accuracy is nan"),
         (lambda r: r.model_dump(), "is a dict, expected a PerformanceReport"),
     ):
-        with pytest.raises(EvaluationError, match=f"the report of task 'echo'.*{expected}"):
+        with pytest.raises(EvaluationError, match=f"task 'echo'.*{expected}"):
             play(tmp_path / "run", task=with_report(make))
     assert play(tmp_path / "run").status == "finished"
 

@@ -105,7 +105,7 @@ def test_a_run_without_records_or_adapters_has_nothing_to_export(play, tmp_path)
     play(tmp_path / "run", agent=Writer(size=0), iterations=0 + 1, task=None, max_records=0)
     with pytest.raises(RunDirectoryError, match="no accepted records"):
         export_records(tmp_path / "run", tmp_path / "out")
-    with pytest.raises(RunDirectoryError, match="the best iteration is the base student"):
+    with pytest.raises(RunDirectoryError, match="is the base"):
         export_adapter(tmp_path / "run", tmp_path / "out")
     with pytest.raises(RunDirectoryError, match="no finished iteration 5"):
         export_adapter(tmp_path / "run", tmp_path / "out", iteration=5)
@@ -140,7 +140,7 @@ def test_without_pyarrow_the_extra_is_named_and_nothing_is_left(
     finished_run, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'dataenvgym\[datasets\]'"):
+    with pytest.raises(ConfigurationError, match=r"dataenvgym\[datasets"):
         export_records(finished_run, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

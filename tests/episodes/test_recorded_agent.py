@@ -113,5 +113,5 @@ def test_agents_that_are_to_give_nothing_are_not_warned_about(play, tmp_path):
 
 
 def test_an_agent_that_forgot_to_return_gets_a_typed_error(play, tmp_path):
-    with pytest.raises(InvalidActionError, match=r"NoneType, expected a list .* does the agent"):
+    with pytest.raises(InvalidActionError, match="does the agent"):
         play(tmp_path / "run", agent=Forgetful(gives=None))

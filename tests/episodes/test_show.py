@@ -87,11 +87,11 @@ def test_a_failed_call_is_neither_right_nor_wrong(play, tmp_path):
 
 
 def test_an_unknown_iteration_or_skill_is_named_with_a_way_out(show):
-    with pytest.raises(RunDirectoryError, match=r"iteration 7; it has 0 \(the base student\) to 3"):
+    with pytest.raises(RunDirectoryError, match="the base student"):
         show(iteration=7)
     with pytest.raises(RunDirectoryError, match="iteration -1"):
         show(iteration=-1)
-    with pytest.raises(ConfigurationError, match=r"'wisper'\. Did you mean 'whisper'"):
+    with pytest.raises(ConfigurationError, match="mean 'whisper'"):
         show(skill="wisper")
     with pytest.raises(ConfigurationError, match="limit is 0"):
         show(limit=0)

@@ -120,10 +120,10 @@ def test_every_configured_agent_acts_in_its_environment_within_its_budget(agent,
 
 def test_the_agent_of_one_environment_is_refused_by_the_other(tmp_path):
     tree = TreeAgent(AlternatingPolicy(), name="tree")
-    with pytest.raises(ConfigurationError, match=r"'tree' does not fit OpenEnded.*=skill_tree"):
+    with pytest.raises(ConfigurationError, match="OpenEnded"):
         run_episode(OpenEnded(PocketMathTask(), Student(), directory=tmp_path), tree, iterations=1)
     writer = Agent(RandomPolicy(), PocketEngine(PocketMathTask()), name="writer")
-    with pytest.raises(ConfigurationError, match=r"'writer' does not fit SkillTree.*no act"):
+    with pytest.raises(ConfigurationError, match="writer"):
         play(tmp_path, agent=writer)
     assert not (tmp_path / "summary.json").exists()
 

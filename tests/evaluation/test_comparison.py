@@ -77,9 +77,7 @@ def test_problems_of_a_cluster_count_together(evaluate):
     assert found.n_clusters == 2
     gains = [[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 1.0, 0.0]]
     assert found.scores[0].difference == clustered_estimate(gains)
-    with pytest.raises(
-        ConfigurationError, match=r"--cluster is 'kind', which .*'q0' .*: skill, cat"
-    ):
+    with pytest.raises(ConfigurationError, match="cluster"):
         compare_evaluations(before, after, cluster="kind")
 
 
@@ -90,12 +88,12 @@ def test_evaluations_of_other_problems_are_refused(evaluate, tmp_path):
     (found,) = compare_evaluations(before, after)
     assert (found.n, found.n_unpaired) == (5, 3)
     other = evaluate("other", "+predictor.limit=1", rows=[{**ROWS[0], "id": "x"}])
-    with pytest.raises(ConfigurationError, match="no scored problem in common"):
+    with pytest.raises(ConfigurationError, match="common"):
         compare_evaluations(before, other)
     (after / "results.json").unlink()
     with pytest.raises(RunDirectoryError, match="is not finished"):
         compare_evaluations(before, after)
-    with pytest.raises(RunDirectoryError, match="there are no evaluations in"):
+    with pytest.raises(RunDirectoryError, match="no evaluations"):
         compare_evaluations(before, tmp_path / "nowhere")
 
 

@@ -61,7 +61,7 @@ def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
         assert list(directory.iterdir()) == []
     assert list(tmp_path.iterdir()) == [directory]
     directory.rmdir()
-    with pytest.raises(RunDirectoryError, match="there is no evaluation 'mine'"):
+    with pytest.raises(RunDirectoryError, match="mine"):
         EVALUATIONS.find("mine", tmp_path)
 
 

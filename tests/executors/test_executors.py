@@ -307,7 +307,7 @@ def blind_node(executor_of, folder):
 def test_a_machine_that_does_not_see_the_runs_is_named_before_anything_starts(
     blind_node, scripted, folder
 ):
-    with pytest.raises(ConfigurationError, match=r"below \S+/local, which .* see: \S+ \(blind\)"):
+    with pytest.raises(ConfigurationError, match="blind"):
         blind_node.run([scripted("runs_dir=local/runs")])
     assert not list((folder / "local").iterdir())
     (outcome,) = blind_node.run([scripted("episode.iterations=1", "runs_dir=shared")])
@@ -324,7 +324,7 @@ def test_a_task_that_does_not_see_its_run_touches_nothing(scripted, folder):
     )
     reply = run_request(request)
     assert isinstance(reply, CarriedError)
-    with pytest.raises(RunDirectoryError, match="does not see the run directory runs/"):
+    with pytest.raises(RunDirectoryError, match="the run directory"):
         raise reply.error()
     assert not (folder / "runs").exists()
 

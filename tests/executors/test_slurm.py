@@ -85,7 +85,7 @@ def test_a_job_is_lost_once_slurm_says_twice_that_it_has_ended(answers, scripted
 def test_without_slurm_it_is_refused_before_anything_starts(scripted, folder, monkeypatch):
     pytest.importorskip("submitit", reason="needs the extra [slurm]")
     monkeypatch.setenv("PATH", str(folder))  # this machine may have a Slurm
-    with pytest.raises(ConfigurationError, match=r"no srun.*executor\.cluster=local"):
+    with pytest.raises(ConfigurationError, match="srun"):
         SlurmExecutor().run([scripted()])
     assert not (folder / "runs").exists()
 

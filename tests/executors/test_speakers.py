@@ -78,7 +78,7 @@ def test_a_speaker_is_described_in_the_run_keeps_its_files_there_and_is_closed(t
     files = sorted(path.name for path in Path("runs/a/others/user").iterdir())
     assert files == ["asked", "closed"]
     identity.write_text(identity.read_text().replace("calm", "rude"))
-    with pytest.raises(RunDirectoryError, match=r"begun with others = .*'rude'"):
+    with pytest.raises(RunDirectoryError, match="with others"):
         run(talking("episode.iterations=2"))
 
 

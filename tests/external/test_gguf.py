@@ -81,7 +81,7 @@ def test_a_cut_file_is_refused(file, tmp_path, kept):
     cut.write_bytes(whole[: int(len(whole) * kept)])
     target = tmp_path / "target"
     target.mkdir()
-    with pytest.raises(ExternalError, match=r"cut\.gguf cannot be read as GGUF, it may be cut"):
+    with pytest.raises(ExternalError, match="GGUF"):
         convert(cut, target)
     assert list(target.iterdir()) == []
 
@@ -95,5 +95,5 @@ def test_a_model_without_chat_template_is_refused(tmp_path):
 def test_a_missing_gguf_package_is_named_with_its_extra(file, tmp_path, monkeypatch):
     where = "transformers.utils.import_utils.is_gguf_available"
     monkeypatch.setattr(where, lambda: False)
-    with pytest.raises(ConfigurationError, match=r"pip install 'dataenvgym\[smollm2\]'"):
+    with pytest.raises(ConfigurationError, match=r"dataenvgym\[smollm2"):
         convert(file, tmp_path)

@@ -255,15 +255,13 @@ def test_a_running_server_is_attached_to(predictor, make, asked, adapters, expec
 def test_a_rank_that_the_running_server_does_not_take_is_refused(predictor, make, asked):
     trainer = InProcessTrainer(lora_rank=32)
     attached = make(base_url=predictor.server.base_url, trainer=trainer)
-    with pytest.raises(ConfigurationError, match="takes no adapter of rank 32"):
+    with pytest.raises(ConfigurationError, match="rank"):
         attached.predict(asked[:1], GREEDY)
 
 
 def test_a_running_server_that_reads_no_calls_is_refused_for_native_tools(predictor, make, asked):
     attached = make(base_url=predictor.server.base_url, tool_format="native")
-    with pytest.raises(
-        ConfigurationError, match=r"does not parse tool calls, which predictor\.tool_format"
-    ):
+    with pytest.raises(ConfigurationError, match="parse"):
         attached.predict(asked[:1], GREEDY)
 
 

@@ -115,7 +115,7 @@ def test_verdicts_are_cached_and_written_down(server, tmp_path):
 def test_invalid_judges_are_refused(server):
     with pytest.raises(ConfigurationError, match="teachers is empty"):
         Judge({}, Score)
-    with pytest.raises(ConfigurationError, match="the judge 'a' is a str, expected a teacher"):
+    with pytest.raises(ConfigurationError, match="expected a teacher"):
         Judge({"a": "gpt"}, Score)
     with pytest.raises(ConfigurationError, match="retries is -1"):
         Judge({"a": server.teacher()}, Score, retries=-1)
@@ -128,7 +128,7 @@ def test_scores_are_combined_as_is_said():
     assert combine([4], "majority") == 4
     assert combine([]) is None
     assert combine([4, 5], min_judges=3) is None
-    with pytest.raises(ConfigurationError, match="aggregation is 'median', expected one of mean"):
+    with pytest.raises(ConfigurationError, match="aggregation"):
         combine([1], "median")
 
 

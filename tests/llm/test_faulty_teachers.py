@@ -131,7 +131,7 @@ def test_a_teacher_that_never_answers_fails_the_episode_which_can_be_resumed(tmp
         return await error() if author.written >= N else None
 
     server.respond = Author(down_in_the_second_iteration)
-    with pytest.raises(PredictionError, match=r"answered none of .*out of memory"):
+    with pytest.raises(PredictionError, match="answered none"):
         play(tmp_path / "run", server)
     server.respond = Author()
     server.respond.written = N

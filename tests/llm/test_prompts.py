@@ -58,7 +58,7 @@ def test_a_mistake_is_found_when_the_prompt_is_read(prompt, needs, said):
 
 
 def test_a_value_that_is_not_given_is_an_error_before_anything_is_sent():
-    with pytest.raises(ConfigurationError, match=r"no value.* Did you mean 'count'"):
+    with pytest.raises(ConfigurationError, match="mean 'count'"):
         Prompt(user="{cuont}").render(count=1)
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_is_not_a_prompt_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"mine\.yaml is \['a'\]"):
         read_prompt(tmp_path / "mine.yaml")
     (tmp_path / "mine.yaml").write_text("user: [")
-    with pytest.raises(ConfigurationError, match="cannot be read as a prompt"):
+    with pytest.raises(ConfigurationError, match="as a prompt"):
         read_prompt(tmp_path / "mine.yaml")
 
 

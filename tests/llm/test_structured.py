@@ -99,7 +99,7 @@ def test_json_alone_is_read_and_repaired(text):
      "``````", '{"a": 1, "a": 1}', '[{"b": {"a": 1, "a": 2}}]'],
 )  # fmt: skip
 def test_json_beside_other_text_or_cut_off_or_with_a_field_twice_is_not_alone(text):
-    with pytest.raises(ValueError, match=r"not one whole JSON object|'a' twice"):
+    with pytest.raises(ValueError, match=r"one whole|'a' twice"):
         json_alone(text)
 
 

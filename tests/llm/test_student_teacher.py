@@ -99,7 +99,7 @@ def test_a_student_that_has_learned_is_another_one_for_the_cache(tmp_path):
 
 
 def test_a_cache_needs_a_student_that_says_who_it_is():
-    with pytest.raises(ConfigurationError, match="Student does not say who it is"):
+    with pytest.raises(ConfigurationError, match="Student"):
         StudentTeacher(Student("?"), cache="somewhere")
     assert StudentTeacher(Student("?")).ask([say("a")], GREEDY, purpose="p") == [Reply(text="?")]
 

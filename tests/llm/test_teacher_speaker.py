@@ -55,7 +55,7 @@ def test_a_judge_is_asked_all_at_once_and_its_calls_are_written_down_and_cached(
 
 def test_a_judge_whose_budget_is_spent_says_so_to_the_caller(server, tmp_path):
     teacher = make(server, tmp_path, max_requests=10)
-    with pytest.raises(BudgetSpentError, match=r"the speaker 'judge': .*max_requests is 10"):
+    with pytest.raises(BudgetSpentError, match="max_requests"):
         judged_by(teacher)
     assert teacher.usage.requests == 10
 

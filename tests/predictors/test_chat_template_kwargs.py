@@ -174,13 +174,13 @@ def test_a_copy_answers_alike_and_the_values_are_part_of_who_it_is(qwen):
 
 
 def test_a_value_that_the_template_does_not_read_is_refused(qwen, granite, tiny_student):
-    with pytest.raises(ConfigurationError, match=r"'enable_thinkin'.*expected .*enable_thinking$"):
+    with pytest.raises(ConfigurationError, match="enable_thinking"):
         predictor_of(qwen, {"enable_thinkin": False})
-    with pytest.raises(ConfigurationError, match=r"'messages'.*expected level or thinking$"):
+    with pytest.raises(ConfigurationError, match="thinking"):
         predictor_of(granite, {"messages": [], "thinking": True})
-    with pytest.raises(ConfigurationError, match="expected none: leave it out"):
+    with pytest.raises(ConfigurationError, match="none: leave it"):
         predictor_of(tiny_student, OFF)
-    with pytest.raises(ConfigurationError, match="format 'completion', which has no template"):
+    with pytest.raises(ConfigurationError, match="no template"):
         InProcessPredictor(qwen, format="completion", chat_template_kwargs=OFF)
 
 
@@ -221,9 +221,9 @@ def test_what_llama_factory_cannot_express_is_refused_before_the_run(qwen, grani
     with pytest.raises(ConfigurationError, match=differ):
         make(student, OFF)
     assert predictor_of(student, OFF).chat_template_kwargs == OFF
-    with pytest.raises(ConfigurationError, match=r"trainer\.template 'qwen3', with which LLaMA-F"):
+    with pytest.raises(ConfigurationError, match="qwen"):
         make(qwen, OFF, template="qwen3")
-    with pytest.raises(ConfigurationError, match=r"leave it out of trainer\.extra"):
+    with pytest.raises(ConfigurationError, match=r"of trainer\.extra"):
         make(qwen, OFF, extra={"enable_thinking": True})
 
 
@@ -250,7 +250,7 @@ def test_a_vllm_server_gets_the_values_with_each_request(make, qwen, stand_in):
     assert given["chat_template_kwargs"] == OFF
     assert "chat_template_kwargs" not in plain
     assert len(stand_in.lives) == 1  # both share the server
-    with pytest.raises(ConfigurationError, match="another template than the student's own"):
+    with pytest.raises(ConfigurationError, match="another template"):
         make(
             InProcessTrainer(),
             student=qwen,
@@ -270,7 +270,7 @@ def test_another_server_gets_them_and_openai_itself_is_refused(stand_in):
         (asked,) = stand_in.events("ask")
         assert asked["chat_template_kwargs"] == OFF
         assert copy.describe()["chat_template_kwargs"] == OFF
-        with pytest.raises(ConfigurationError, match="completion has no chat template"):
+        with pytest.raises(ConfigurationError, match="completion has"):
             OpenAIPredictor("gpt", format="completion", chat_template_kwargs=OFF, **options)
-    with pytest.raises(ConfigurationError, match=r"https://api\.openai\.com takes none"):
+    with pytest.raises(ConfigurationError, match="takes none"):
         OpenAIPredictor("gpt", chat_template_kwargs=OFF)

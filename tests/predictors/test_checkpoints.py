@@ -58,7 +58,7 @@ def test_a_folder_is_an_adapter_a_whole_student_or_nothing_learned(adapter, whol
     assert kind_of(tmp_path / "nothing") == "nothing"
     for folder in (half, tmp_path / "empty", tmp_path / "nowhere"):
         assert kind_of(folder) is None
-        with pytest.raises(AdapterError, match=r"holds no adapter, expected adapter_config\.json"):
+        with pytest.raises(AdapterError, match="adapter_config"):
             require_kind(folder)
 
 
@@ -69,13 +69,13 @@ def test_the_initial_adapter_must_exist(adapter, tmp_path, monkeypatch):
     assert initial_folder("a") == tmp_path / "a"
     save_nothing(tmp_path / "nothing", "some/student")
     assert initial_folder("nothing") is None
-    with pytest.raises(ConfigurationError, match="adapter is 'b', where there is neither"):
+    with pytest.raises(ConfigurationError, match="is neither"):
         initial_folder("b")
 
 
 def test_an_adapter_is_not_trained_on_top_of_a_whole_student(make_trainer, whole, tmp_path):
     run = TrainingRun(directory=tmp_path)
-    with pytest.raises(ConfigurationError, match="is a whole student, and finetuning_type 'lora'"):
+    with pytest.raises(ConfigurationError, match="finetuning_type"):
         train_on(
             DATA, run, trainer=make_trainer(), student="s", current=lambda: None, initial=whole
         )
@@ -165,7 +165,7 @@ def test_a_whole_student_that_does_not_fit_leaves_the_student_as_it_was(
     predictor.load(whole)
     before = answers(predictor)
     other = make_student(tmp_path / "other", words=("more", "words"))
-    with pytest.raises(AdapterError, match=r"tokens, expected .* it was made from another one"):
+    with pytest.raises(AdapterError, match="made from another"):
         predictor.load(other)
     (other / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(AdapterError, match="is broken"):
@@ -204,15 +204,15 @@ def test_a_trainer_needs_only_train(tiny_student, whole, tmp_path):
 def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student, tmp_path, result):
     predictor = InProcessPredictor(tiny_student, OnlyTrains(result))
     before = answers(predictor)
-    with pytest.raises(TrainingError, match=f"OnlyTrains returned {result}, where there is"):
+    with pytest.raises(TrainingError, match=f"returned {result}"):
         predictor.train(DATA, TrainingRun(tmp_path))
     assert answers(predictor) == before
 
 
 def test_objects_that_are_not_trainers_are_refused(tiny_student, whole):
-    with pytest.raises(ConfigurationError, match=r"the trainer is a \w*Path.*has no `train"):
+    with pytest.raises(ConfigurationError, match="Path"):
         InProcessPredictor(tiny_student, Path("x"))
     trainer = OnlyTrains(whole)
     trainer.config = {"lora_rank": 8}
-    with pytest.raises(ConfigurationError, match=r"the `config` of OnlyTrains is a dict"):
+    with pytest.raises(ConfigurationError, match="a dict"):
         InProcessPredictor(tiny_student, trainer)

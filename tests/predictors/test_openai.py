@@ -58,7 +58,7 @@ def test_closed_it_connects_again_when_it_is_asked_again(url):
 def test_an_unknown_model_is_requested_only_once(url, stand_in, monkeypatch):
     monkeypatch.setattr(scouting, "_AHEAD_S", 60.0)  # however busy the machine is
     predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
-    with pytest.raises(ServerError, match=r"HTTP 404: The model `gtp` does not exist\."):
+    with pytest.raises(ServerError, match="exist"):
         predictor.predict([question(str(n)) for n in range(50)], SAMPLING)
     assert len(stand_in.events("ask")) == 1
 
@@ -66,7 +66,7 @@ def test_an_unknown_model_is_requested_only_once(url, stand_in, monkeypatch):
 def test_a_key_that_is_missing_is_named_when_it_is_first_asked(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     predictor = OpenAIPredictor("gpt")
-    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY is not set: set it to your key"):
+    with pytest.raises(ConfigurationError, match="OPENAI_API_KEY"):
         predictor.predict([question("x")], SAMPLING)
 
 
@@ -114,5 +114,5 @@ def test_a_price_gives_replies_a_cost_where_the_server_counts_tokens(counting):
     assert predictor.predict([question("x")], SAMPLING)[0].cost is None
     free = OpenAIPredictor("gpt", base_url=counting.url, api_key_variable=None)
     assert free.predict([question("x")], SAMPLING)[0].cost is None
-    with pytest.raises(ConfigurationError, match=r"price is .*-1.*, expected US dollars"):
+    with pytest.raises(ConfigurationError, match="dollars"):
         OpenAIPredictor("gpt", price={"prompt": -1, "completion": 0})

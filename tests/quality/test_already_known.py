@@ -102,7 +102,7 @@ def test_failed_tries_that_cannot_change_the_verdict_do_not_matter():
 
 def test_a_student_that_answers_nothing_at_all_not_even_a_greeting_ends_the_check():
     check = AlreadyKnownCheck(PocketMathTask(chunk_size=2))
-    with pytest.raises(PredictionError, match=r"none of 4 questions .* greeting: lost.*checks"):
+    with pytest.raises(PredictionError, match="greeting"):
         check.passes([record(str(i)) for i in range(4)], Student(lambda prompt, sampling: LOST))
     student = student_of({"long": ["FAIL"], "longer": ["FAIL"]})
     check = AlreadyKnownCheck(TASK)

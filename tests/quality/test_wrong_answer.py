@@ -148,7 +148,7 @@ def test_a_teacher_that_answers_nothing_at_all_not_even_a_greeting_ends_the_chec
     check = WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher)
     assert passes(check, record("a riddle")) == [LOST]
     teacher = Teacher({"a riddle": ["FAIL"], "Hello!": ["FAIL"]})
-    with pytest.raises(PredictionError, match=r"the teacher answered none of 1 questions.*lost"):
+    with pytest.raises(PredictionError, match="lost"):
         passes(WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher), record("a riddle"))
 
 
@@ -166,7 +166,7 @@ def test_without_any_judge_it_refuses_by_default():
     class Silent:
         name = "silent"
 
-    with pytest.raises(ConfigurationError, match=r"'silent' has no judge_record.*teacher=openai"):
+    with pytest.raises(ConfigurationError, match="judge_record"):
         WrongAnswerCheck(Silent())  # type: ignore[arg-type]
     check = WrongAnswerCheck(Silent(), needs_judge=False)  # type: ignore[arg-type]
     assert passes(check, record("one", "9")) == [True]
@@ -185,7 +185,7 @@ def test_a_domain_that_judges_records_in_its_own_way_needs_no_teacher():
 
     check = WrongAnswerCheck(Task(Silent(), Strict()))
     assert passes(check, record("one", "1"), record("two", "2")) == [True, False]
-    with pytest.raises(ConfigurationError, match="nothing judges the records"):
+    with pytest.raises(ConfigurationError, match="nothing judges"):
         WrongAnswerCheck(Task(Silent(), MathDomain()))
 
 
@@ -221,7 +221,7 @@ def test_a_teacher_needs_an_answer_form_of_the_task_or_the_prompt_to_judge():
         judge_record = Domain.judge_record
 
     task, teacher = Task(Essays(), Unjudged()), Teacher({"Say yes or no": ["no"]})
-    with pytest.raises(ConfigurationError, match=r"has no `answer_form`.*checks\.wrong_answer\."):
+    with pytest.raises(ConfigurationError, match="wrong_answer"):
         WrongAnswerCheck(task, teacher)
     asking = {"user": "Say yes or no: {instruction}"}
     check = WrongAnswerCheck(task, teacher, prompt=asking)

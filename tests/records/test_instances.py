@@ -21,7 +21,7 @@ def test_the_response_of_a_completed_instance_is_the_students_last_message():
 def test_two_problems_of_one_id_are_refused():
     problems = [TaskInstance(id=name, task="t", instruction="?") for name in "abc"]
     check_ids(problems, "task 't'")
-    with pytest.raises(InvalidInstanceError, match=r"^task 't': two instances have the id 'b'"):
+    with pytest.raises(InvalidInstanceError, match="two instances"):
         check_ids([*problems, problems[1]], "task 't'")
 
 

@@ -41,7 +41,7 @@ def test_a_chat_declares_its_tools_on_the_first_message_of_the_conversation():
     assert chat.conversation == (declared, end)
     system = Message(role="system", content="s", tools=(tool,))
     assert chat.model_copy(update={"system": "s"}).conversation == (system, asked, end)
-    with pytest.raises(ValidationError, match=r"messages\[0\] has tools, expected it in the rec"):
+    with pytest.raises(ValidationError, match="tools, expected"):
         ChatDatum(messages=(declared, end))
 
 
@@ -176,5 +176,5 @@ def test_each_turn_has_one_finite_weight_or_none(weights, message):
 
 
 def test_a_scored_conversation_is_one_like_a_chat():
-    with pytest.raises(ValidationError, match="ends with a turn of others"):
+    with pytest.raises(ValidationError, match="of others"):
         ScoredDatum(messages=TURNS, weights=(1.0,))

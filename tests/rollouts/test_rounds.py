@@ -53,7 +53,7 @@ def test_a_predictor_without_a_reply_for_each_conversation_is_a_bug(replies, exp
 
 @pytest.mark.parametrize("predictor", [None, "pocket", Predictor])
 def test_what_is_no_predictor_is_refused_and_not_a_failed_call(predictor):
-    with pytest.raises(ConfigurationError, match=r"the predictor is .*, expected an object"):
+    with pytest.raises(ConfigurationError, match="predictor is"):
         rollout(predictor, instances(3), Echo, sampling=SAMPLING)
 
 

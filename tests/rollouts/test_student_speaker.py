@@ -102,13 +102,13 @@ def test_time_of_a_former_self_counts_as_time_of_the_student(tmp_path):
 
 def test_a_student_that_cannot_speak_there_is_named():
     for adapter in ("former", "untouched"):
-        with pytest.raises(ConfigurationError, match="Predictor cannot answer with another adap"):
+        with pytest.raises(ConfigurationError, match="another adap"):
             partner_said(Predictor(None), StudentSpeaker(adapter))
     environment = Talk(instances(1), others={"partner": StudentSpeaker()})
     environment.reset(seed=0)
     with pytest.raises(ConfigurationError, match="stepped by itself"):
         environment.step("Hi.")
-    with pytest.raises(ConfigurationError, match=r"Did you mean 'former'\? Expected current"):
+    with pytest.raises(ConfigurationError, match="mean 'former'"):
         StudentSpeaker("fromer")
 
 

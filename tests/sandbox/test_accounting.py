@@ -139,5 +139,5 @@ def test_a_run_that_cannot_be_counted_is_an_error(proc, monkeypatch):
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(os, "open", none_left)
-    with pytest.raises(SandboxError, match="could not be watched any more: Too many open files"):
+    with pytest.raises(SandboxError, match="watched"):
         counted.look()

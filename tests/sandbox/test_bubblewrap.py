@@ -307,7 +307,7 @@ def test_packages_are_there_only_if_asked_for(bwrap):
 
 def test_another_system_is_reported_at_once(monkeypatch):
     monkeypatch.setattr("platform.system", lambda: "Darwin")
-    with pytest.raises(ConfigurationError, match=r"needs Linux, and this is Darwin.*unsafe_local"):
+    with pytest.raises(ConfigurationError, match="unsafe_local"):
         open_sandbox()
 
 
@@ -332,7 +332,7 @@ def test_a_bwrap_that_cannot_make_a_sandbox_is_reported_at_once(
 
 @pytest.mark.parametrize("program", ["/bin/false", "/bin/true", "/nowhere/python"])
 def test_an_interpreter_that_does_not_run_is_refused(bwrap, program):
-    with pytest.raises(ConfigurationError, match=f"python is '{program}', expected an interp"):
+    with pytest.raises(ConfigurationError, match=f"python is '{program}'"):
         open_sandbox(python=program)
 
 

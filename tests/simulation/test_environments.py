@@ -157,7 +157,7 @@ def test_bad_actions_and_options_are_refused():
     environment = SimulatedForest()
     environment.reset(seed=0)
     for action in (np.zeros(39), np.full(40, np.nan)):
-        with pytest.raises(InvalidActionError, match="expected \\(40,\\) finite numbers"):
+        with pytest.raises(InvalidActionError, match="finite numbers"):
             environment.step(action)
     with pytest.raises(ConfigurationError, match="iterations is 0"):
         SimulatedForest(iterations=0)

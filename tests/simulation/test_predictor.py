@@ -146,7 +146,7 @@ def test_it_knows_nothing_of_other_questions_and_keeps_to_no_schema():
 
 
 def test_a_folder_without_its_state_is_refused(tmp_path):
-    with pytest.raises(AdapterError, match="no student of these curves"):
+    with pytest.raises(AdapterError, match="these curves"):
         SimulatedPredictor(TASK).load(tmp_path)
 
 

@@ -57,12 +57,12 @@ def test_gold_skills_that_the_agent_did_not_see_are_read(tmp_path):
 
 def test_runs_on_other_instances_are_refused(runs, tmp_path):
     other = run(tmp_path / "other", n_validation=60)
-    with pytest.raises(RunDirectoryError, match="evaluated on different instances"):
+    with pytest.raises(RunDirectoryError, match="on different"):
         read_trajectories([*runs, other])
 
 
 def test_runs_from_the_base_each_time_and_folders_without_iterations_are_refused(tmp_path):
-    with pytest.raises(RunDirectoryError, match="accumulate, expected incremental"):
+    with pytest.raises(RunDirectoryError, match="accumulate"):
         read_trajectory(run(tmp_path / "run", mode="accumulate"))
     with pytest.raises(RunDirectoryError, match="no finished iteration"):
         read_trajectory(tmp_path)
@@ -73,7 +73,7 @@ def test_records_of_unknown_skills_are_refused(runs, tmp_path):
     file = copy / "iterations" / "001" / "records.jsonl"
     lines = file.read_text().replace('"skill":"', '"skill":"un')
     file.write_text(lines)
-    with pytest.raises(RunDirectoryError, match="name none of the report's skills"):
+    with pytest.raises(RunDirectoryError, match="report's"):
         read_trajectory(copy)
 
 

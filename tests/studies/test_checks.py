@@ -12,9 +12,9 @@ GRID = ("agent=random,skill_list", "seed=0,1")
 
 def test_less_than_a_study_has_is_refused_and_its_tables_stay(studied, small, folder):
     table = (folder / "studies" / "s" / "table.md").read_bytes()
-    with pytest.raises(ConfigurationError, match=r"missing from this command: .*seed 1\)\. Ask"):
+    with pytest.raises(ConfigurationError, match="missing from"):
         run_study([GRID[0], "seed=0", *small], name="s")
-    with pytest.raises(ConfigurationError, match=r"study\.json has the command"):
+    with pytest.raises(ConfigurationError, match=r"study\.json has"):
         run_study([*GRID, *small, "agent.records_per_iteration=10"], name="s")
     assert (folder / "studies" / "s" / "table.md").read_bytes() == table
 

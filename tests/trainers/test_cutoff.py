@@ -41,7 +41,7 @@ def test_records_that_are_cut_are_counted_and_if_all_are_cut_only_texts_go_on(
     if stage == "pt":
         assert len(told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)) == 1
         return
-    with pytest.raises(TrainingError, match=r"^2 of 2 records.*set trainer\.cutoff_len=\d\d"):
+    with pytest.raises(TrainingError, match=r"set trainer\.cutoff_len="):
         told_of(record, tmp_path, tiny_student, record, stage=stage, cutoff_len=30)
 
 

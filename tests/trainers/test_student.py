@@ -79,7 +79,7 @@ def test_a_tokenizer_without_an_end_is_refused(make_student, tmp_path):
 def test_weights_larger_than_the_free_memory_are_refused(make_student, tmp_path, monkeypatch):
     folder = make_student(tmp_path / "student")
     monkeypatch.setattr("dataenvgym.trainers.student.free_memory", lambda: 1000)
-    with pytest.raises(ConfigurationError, match=r"need 0\.0 GB in float32, and 0\.0 GB are free"):
+    with pytest.raises(ConfigurationError, match="are free"):
         load_base_model(str(folder), device=torch.device("cpu"), dtype=torch.float32)
 
 

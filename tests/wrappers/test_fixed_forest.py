@@ -107,13 +107,13 @@ def test_a_bad_action_is_refused(action):
 
 
 def test_impossible_options_are_refused():
-    with pytest.raises(ConfigurationError, match="records_per_iteration is 0"):
+    with pytest.raises(ConfigurationError, match="records_per_iteration"):
         simulated(records_per_iteration=0)
     with pytest.raises(ConfigurationError, match="all different"):
         simulated(skills=("a", "a"))
     bare = gymnasium.Env()
     bare.task = SimpleNamespace(name="nameless", instances=())  # type: ignore[attr-defined]
-    with pytest.raises(ConfigurationError, match=r"name them with FixedForest\(env, skills="):
+    with pytest.raises(ConfigurationError, match="FixedForest"):
         FixedForest(bare)
 
 

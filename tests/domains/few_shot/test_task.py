@@ -82,7 +82,7 @@ def test_kaggles_challenges_get_their_outputs_from_the_solutions(tmp_path):
     solutions = {id: [test.pop("output") for test in t["test"]] for id, t in tasks.items()}
     path = tmp_path / "arc_challenges.json"
     path.write_text(json.dumps(tasks))
-    with pytest.raises(UnparsableAnswerError, match=r"task 't0', test 0 has no output.*solutions"):
+    with pytest.raises(UnparsableAnswerError, match="solutions"):
         _ = FewShotTask(path).whole().instances
     (tmp_path / "arc_solutions.json").write_text(json.dumps(solutions))
     instances = FewShotTask(path).whole().instances
@@ -203,7 +203,7 @@ def test_an_id_of_digits_is_text_on_the_command_line_too(tmp_path):
 
 
 def test_an_id_that_no_source_has_is_refused(small):
-    with pytest.raises(ConfigurationError, match=r"1 ids .*'task3'\. Did you mean 'task03'"):
+    with pytest.raises(ConfigurationError, match="mean 'task03'"):
         _ = FewShotTask(small, ids=["task03", "task3"]).whole().instances
 
 
@@ -218,7 +218,7 @@ def test_other_ids_are_refused(ids, small, tmp_path):
 
 @pytest.mark.parametrize("views", [0, 9])
 def test_there_are_one_to_eight_views(views, small):
-    with pytest.raises(ConfigurationError, match=f"views is {views}, expected 1 to 8"):
+    with pytest.raises(ConfigurationError, match=f"views is {views}"):
         FewShotTask(small, views=views)
 
 

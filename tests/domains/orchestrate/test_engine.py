@@ -136,5 +136,5 @@ def test_an_impossible_option_is_refused(options, match):
 
 
 def test_other_tasks_are_refused_with_a_way_out():
-    with pytest.raises(ConfigurationError, match=r"'pocket_math'.*agent/engine=scored_tries"):
+    with pytest.raises(ConfigurationError, match="scored_tries"):
         OrchestrateTriesEngine(PocketMathTask(n_train=10, n_validation=10, n_test=10))

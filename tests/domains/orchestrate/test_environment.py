@@ -297,9 +297,9 @@ def test_code_of_a_reasoner_runs_in_the_sandbox_and_its_output_is_shown():
 
 
 def test_without_a_tier_that_answers_or_something_to_search_in_nothing_is_made():
-    with pytest.raises(ConfigurationError, match=r"no tier answers.*task\.endpoints=FILE"):
+    with pytest.raises(ConfigurationError, match="endpoints"):
         domain({})
-    with pytest.raises(ConfigurationError, match=r"search-3 search.*set task\.retriever"):
+    with pytest.raises(ConfigurationError, match="retriever"):
         domain(SURE, retriever=None)
     assert domain(PRICED, retriever=None).offered == ("answer", "answer-4")
 

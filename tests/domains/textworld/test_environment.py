@@ -49,7 +49,7 @@ def test_the_action_of_a_reply_is_found(reply, action):
      ("Action: look\nObservation: nothing\nAction: look", "2 actions")],
 )  # fmt: skip
 def test_a_reply_without_exactly_one_action_is_malformed(reply, count):
-    with pytest.raises(MalformedReply, match=f"has {count}: write one line"):
+    with pytest.raises(MalformedReply, match=f"has {count}"):
         action_in(reply)
 
 
@@ -127,7 +127,7 @@ def test_the_registered_environment_has_a_house_or_a_shop():
         environment = gymnasium.make("dataenvgym/TextWorld-v0", world=world)
         conversation, _ = environment.reset(seed=0)
         assert conversation[-1].content.startswith(first)
-    with pytest.raises(ConfigurationError, match="'hous', expected one of house, shop"):
+    with pytest.raises(ConfigurationError, match="expected one of house"):
         gymnasium.make("dataenvgym/TextWorld-v0", world="hous")
 
 

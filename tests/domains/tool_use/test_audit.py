@@ -177,7 +177,7 @@ def test_a_task_refuses_problems_that_fail_if_it_is_asked_to_audit_them(tmp_path
         b'[{"name": "look", "arguments": {"seat_id": "seat_3"}}]}\n'
     )
     assert len(ToolUseTask(Booking(), {"validation": path}).instances) == 1
-    with pytest.raises(UnparsableAnswerError, match=r"'idle'.*check 'nothing' of the audit"):
+    with pytest.raises(UnparsableAnswerError, match="idle"):
         _ = ToolUseTask(Booking(), {"validation": path}, audit=True).instances
 
 

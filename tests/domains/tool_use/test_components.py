@@ -88,7 +88,7 @@ def test_who_says_everything_says_nothing():
 @pytest.mark.parametrize("name", ["assertions", "said", "calls", "vibes"])
 def test_a_component_of_the_basis_that_was_not_evaluated_is_an_error(name):
     problem = ToolUseProblem.model_construct(world="phone", gold=(), basis=("state", name))
-    with pytest.raises(EvaluationError, match=f"component '{name}' of the basis was not evalu"):
+    with pytest.raises(EvaluationError, match=f"component '{name}'"):
         score(problem, Ending(Phone(), Phone().state, ["x"], []))
 
 
@@ -99,5 +99,5 @@ def test_an_empty_basis_is_an_error():
 
 @pytest.mark.parametrize("check", ["breaks", "is_vague"])
 def test_an_assertion_that_cannot_be_evaluated_is_an_error(check):
-    with pytest.raises(EvaluationError, match=f"check {check} of world 'phone'"):
+    with pytest.raises(EvaluationError, match=f"check {check} of"):
         scored([SET], basis=["assertions"], assertions=[{"check": check}])

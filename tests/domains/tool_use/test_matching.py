@@ -200,9 +200,9 @@ def test_without_a_schema_the_types_are_those_of_the_gold_values():
 
 
 def test_listed_arguments_that_are_not_lists_are_refused():
-    with pytest.raises(ValidationError, match="a is 1, expected a list of acceptable values"):
+    with pytest.raises(ValidationError, match="acceptable"):
         listed(a=1)
-    with pytest.raises(ValidationError, match="a is \\[\\], expected a list"):
+    with pytest.raises(ValidationError, match="expected a list"):
         listed(a=[])
     with pytest.raises(ValidationError, match=r"a.b is 1, expected a list"):
         listed(a=[[{"b": 1}]])

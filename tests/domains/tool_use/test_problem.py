@@ -97,7 +97,7 @@ def test_a_problem_is_prepared_once(prepare):
 
 def test_a_problem_of_another_world_is_refused_and_imports_nothing(prepare):
     problem = TaskInstance(id="i", task="t", instruction="", data={"world": "os.path"})
-    with pytest.raises(InvalidInstanceError, match=r"'os.path', and the task's world is 'lamps'"):
+    with pytest.raises(InvalidInstanceError, match="task's"):
         prepare(problem)
 
 

@@ -54,7 +54,7 @@ def test_a_judge_that_does_not_decide_each_thing_is_asked_again_and_then_at_faul
     replies = [Reply(text=reply)] * 3
     environment = begun(problem(), {"judge": judge(*replies, Reply(text=found(True, True)))})
     environment.step(say(SET))
-    with pytest.raises(SpeakerError, match=r"^judge: no usable verdict in 3 replies") as raised:
+    with pytest.raises(SpeakerError, match="usable") as raised:
         environment.step("Large, for a year.")
     assert raised.value.fault == "judge"
     assert environment.step("Large, for a year.")[1] == 1.0  # the environment was as before

@@ -33,7 +33,7 @@ def test_a_world_is_found_by_the_name_of_its_class(path):
 
 
 def test_a_world_without_a_file_of_its_own_needs_sources(lamps):
-    with pytest.raises(ConfigurationError, match=r"'lamps' comes without problems.*sources"):
+    with pytest.raises(ConfigurationError, match="comes without"):
         ToolUseTask(lamps)
 
 

@@ -239,7 +239,7 @@ def test_a_user_that_does_not_leave_when_its_problem_is_solved_is_at_fault(kind)
     environment.step(say(SET))
     for _ in range(3):
         environment.step("It is done.")
-    with pytest.raises(SpeakerError, match="user: it did not leave although"):
+    with pytest.raises(SpeakerError, match="although"):
         environment.step("It is done.")
 
 
@@ -272,7 +272,7 @@ def test_a_judge_decides_the_fault_of_an_unsolved_conversation():
     assert 'set_plan({"account": "acc_7", "plan": "large"})' in asked
     assert judge.samplings[0].json_schema is not None
     environment, _ = judged('{"at_fault": "user", "reason": "It left."}')
-    with pytest.raises(SpeakerError, match=r"^user: the judge says: It left") as raised:
+    with pytest.raises(SpeakerError, match="judge says") as raised:
         environment.step("No.")
     assert raised.value.fault == "user"
 

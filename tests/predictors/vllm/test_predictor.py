@@ -137,9 +137,9 @@ def test_a_server_that_cannot_start_is_not_a_failure_of_an_instance(make, stand_
 def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in, adapter):
     predictor = make()
     predictor.load(adapter("good"))
-    with pytest.raises(AdapterError, match=r"LoRA rank 64 is greater than max_lora_rank 16\."):
+    with pytest.raises(AdapterError, match="greater"):
         predictor.load(adapter("large", rank=64))
-    with pytest.raises(AdapterError, match="holds no adapter, expected"):
+    with pytest.raises(AdapterError, match="holds no adapter"):
         predictor.load(Path("nowhere"))
     assert who(predictor) == str(adapter("good"))
     assert stand_in.events("unload") == []
@@ -260,7 +260,7 @@ def test_a_saved_adapter_can_be_loaded_again(make, adapter, tmp_path):
     assert hash_files(tmp_path / "saved") == hash_files(adapter("a"))
     predictor.load(tmp_path / "nothing")
     assert who(predictor) == predictor.student
-    with pytest.raises(ConfigurationError, match="not known what the student was"):
+    with pytest.raises(ConfigurationError, match="known what"):
         predictor.former_adapter()
     predictor.load(tmp_path / "saved")
     assert who(predictor) == str(tmp_path / "saved")

@@ -80,7 +80,7 @@ def test_a_server_without_sleep_mode_is_refused_with_the_way_out(make, stand_in,
     variables = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
     with stand_in.runs("--model", student, **variables) as url:
         predictor = make(base_url=url, sleep=True)
-        with pytest.raises(ConfigurationError, match="start it with --enable-sleep-mode"):
+        with pytest.raises(ConfigurationError, match="enable-sleep-mode"):
             predictor.train(DATA, TrainingRun(directory=tmp_path))
         assert who(predictor) == student  # nothing waits for a wake
 

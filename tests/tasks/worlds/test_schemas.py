@@ -129,7 +129,7 @@ def test_wrong_arguments_get_a_short_sentence(change, complaint):
         ARGUMENTS.read(REQUIRED | change)
     assert complaint in str(refused.value)
     assert len(str(refused.value)) < 250
-    with pytest.raises(ValueError, match="argument 'quantity' is missing"):
+    with pytest.raises(ValueError, match="quantity"):
         ARGUMENTS.read({"product": "tea"})
 
 

@@ -115,7 +115,7 @@ def test_a_table_built_row_by_row_is_cheap_to_fork_once_it_is_settled():
 
 def test_a_row_that_can_change_in_place_is_refused():
     for kind in (list[str], dict[str, int], set[int], Any, Annotated[list, 1]):
-        with pytest.raises(ConfigurationError, match=r"field 'values' of Bad .* use tuple"):
+        with pytest.raises(ConfigurationError, match="use tuple"):
             type("Bad", (Row,), {"__annotations__": {"values": kind}})
     with pytest.raises(ConfigurationError, match="not frozen"):
         type("Bad", (Row,), {"model_config": ConfigDict(frozen=False)})

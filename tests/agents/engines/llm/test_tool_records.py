@@ -92,5 +92,5 @@ def test_the_students_mistakes_are_shown_turn_by_turn(shop):
 
 
 def test_a_prompt_that_does_not_show_the_tools_is_refused(shop):
-    with pytest.raises(ConfigurationError, match=r"solved by calling tools.*prompt=tool_records"):
+    with pytest.raises(ConfigurationError, match="calling"):
         LLMEngine(Teacher(), shop)

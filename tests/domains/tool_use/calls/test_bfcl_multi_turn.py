@@ -279,9 +279,9 @@ def test_a_process_that_ended_starts_again_with_what_each_conversation_did(check
 
 
 def test_what_is_no_checkout_is_refused(checkout, caplog):
-    with pytest.raises(ConfigurationError, match="expected the folder berkeley-function"):
+    with pytest.raises(ConfigurationError, match="folder berkeley-function"):
         BFCLMultiTurnTask(checkout=checkout / "bfcl_eval")
-    with pytest.raises(ConfigurationError, match=r"has no BFCL_v4_multi_turn_miss_param.json"):
+    with pytest.raises(ConfigurationError, match="BFCL_v"):
         _ = BFCLMultiTurnTask(checkout=checkout).whole().instances
     (checkout / "bfcl_eval" / "constants" / "default_prompts.py").write_text("")
     with pytest.raises(ConfigurationError, match="has changed since commit"):

@@ -92,7 +92,7 @@ def asked(*roles, **data):
 )
 def test_an_instance_of_another_kind_is_refused(data, complaint):
     instance = TaskInstance(id="i7", task="t", instruction="?", data=data)
-    with pytest.raises(InvalidInstanceError, match=f"instance 'i7': {complaint}"):
+    with pytest.raises(InvalidInstanceError, match=f"'i7': {complaint}"):
         CallsEnvironment().reset(options={"instance": instance})
 
 

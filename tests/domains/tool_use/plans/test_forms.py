@@ -136,7 +136,7 @@ def test_gold_programs_look_as_ms_do():
 @pytest.mark.parametrize("name", ["no name", "class", "a-b", ""])
 def test_a_name_that_python_cannot_have_cannot_be_written_as_code(name):
     for plan in ((Step(name, {}),), (Step("f", {name: 1}),)):
-        with pytest.raises(PlanError, match="cannot be a name in Python"):
+        with pytest.raises(PlanError, match="be a name"):
             form_of("code", TOOLS).write(plan)
 
 
@@ -210,5 +210,5 @@ def test_a_program_whose_values_double_is_read_in_time(unit):
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(ConfigurationError, match=r"form is 'jsn', expected .*'json'"):
+    with pytest.raises(ConfigurationError, match="form is 'jsn'"):
         form_of("jsn", TOOLS)

