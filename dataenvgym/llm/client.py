@@ -166,27 +166,12 @@ class ChatClient:
                     f"the client of {without_secrets(self.base_url)} is closed: make a new one"
                 )
             if self._dispatcher is None:
-                self._dispatcher = self._start()
+                from dataenvgym.llm.dispatcher import Dispatcher
+
+                self._dispatcher = Dispatcher(self.base_url, **self._options)
+                # also when the process ends
+                self._finalizer = weakref.finalize(self, self._dispatcher.close)
             return self._dispatcher
-
-    def _start(self) -> Dispatcher:
-        from dataenvgym.llm.dispatcher import Dispatcher, Options
-
-        options = dict(self._options)
-        first_backoff, jitter = options.pop("backoff"), options.pop("jitter")
-        key, header = options.pop("api_key"), options.pop("api_key_header")
-        own = {"Authorization": f"Bearer {key}"} if header is None else {header: str(key)}
-        dispatcher = Dispatcher(
-            Options(
-                url=self.base_url,
-                headers={} if key is None else own,
-                first_backoff=first_backoff,
-                jitter=jitter or random.Random(),
-                **options,
-            )
-        )
-        self._finalizer = weakref.finalize(self, dispatcher.close)  # also when the process ends
-        return dispatcher
 
 
 def ask_all(

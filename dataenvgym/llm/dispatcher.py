@@ -1,25 +1,24 @@
-"""The queue of a chat client and the workers that empty it, in one event loop.
+"""The queue of a chat client and its calls in progress, in one event loop.
 
-A call waits in a plain queue, which costs almost nothing. At most `concurrency` workers, which are
-tasks, take calls from it. A worker stays with a call until it is done, with all tries and pauses.
-New workers are created only when all others are busy.
+A call waits in a plain queue, which costs almost nothing. At most `concurrency` calls have left it:
+each is a task until it is done, with all tries and pauses.
 
 Callers wait for answers in other threads, and each switch between threads costs about as much as a
-request. So threads synchronize once in each turn of the loop: all answers of the turn are handed
-out together, and all new calls begin together.
+request. So threads synchronize once in each turn of the loop: all new calls begin together.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from pydantic import JsonValue
@@ -28,31 +27,16 @@ from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.llm.loop import LoopThread
-from dataenvgym.llm.outages import Revival, Scout, Trouble, backoff, is_transient, refuses_all
 from dataenvgym.llm.payloads import OF_ONE, RequestForm, chat_payload, parse_reply, server_message
-from dataenvgym.llm.session import HttpAnswer, Session
+from dataenvgym.llm.session import HttpAnswer, Session, Trouble
 from dataenvgym.records import Conversation
 from dataenvgym.secrets import without_secrets
 
 _CLOSED = Failure(reason="the client was closed before an answer came", outage=True)
 _MOST_DEATHS = 5
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of a dispatcher; see `ChatClient`. `url` ends before "/v1"."""
-
-    url: str
-    headers: Mapping[str, str] = field(repr=False)
-    form: RequestForm
-    concurrency: int
-    timeout: float
-    retries: int
-    on_disconnect: Callable[[], None] | None
-    scout: bool
-    first_backoff: float
-    jitter: random.Random
-    price: Price | None = None
+_AHEAD_S = 1.0
+_LONGEST_PAUSE_S = 30.0
+Outcome = Reply | Failure | BaseException
 
 
 class Call(Future[Reply | Failure]):
@@ -69,7 +53,8 @@ class Call(Future[Reply | Failure]):
         self.conversation = conversation
         self.sampling = sampling
         self.model = model
-        self.worker: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[Reply | Failure] | None = None
+        # secrets and warnings belong to the episode that asks
         self.context = copy_context()
         self._hang_up = hang_up
 
@@ -79,7 +64,7 @@ class Call(Future[Reply | Failure]):
             self._hang_up(self)
         return cancelled
 
-    def settle(self, outcome: Reply | Failure | BaseException) -> None:
+    def settle(self, outcome: Outcome) -> None:
         """Give the outcome to the waiting caller; ignored if the call was cancelled."""
         with suppress(InvalidStateError):
             if isinstance(outcome, BaseException):
@@ -89,24 +74,47 @@ class Call(Future[Reply | Failure]):
 
 
 class Dispatcher:
-    """Sends calls to one server; `put`, `request` and `close` may come from any thread."""
+    """Sends calls to one server; `put`, `request` and `close` may come from any thread.
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    Args:
+        url: the server, without "/v1". The others are those of `ChatClient`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None,
+        api_key_header: str | None,
+        form: RequestForm,
+        concurrency: int,
+        timeout: float,
+        retries: int,
+        on_disconnect: Callable[[], None] | None,
+        scout: bool,
+        backoff: float,
+        jitter: random.Random | None,
+        price: Price | None,
+    ) -> None:
+        self._url = url
+        self._form = form
+        self._concurrency = concurrency
+        self._timeout = timeout
+        self._retries = retries
+        self._backoff = backoff
+        self._jitter = jitter or random.Random()
+        self._price = price
         self._waiting: deque[Call] = deque()
-        self._workers: list[asyncio.Task[None]] = []
-        self._idle: list[asyncio.Future[None]] = []
-        self._outcomes: list[tuple[Call, Reply | Failure | DataEnvGymError]] = []
-        self._woken = False
-        self._closed = False
-        self._has_answered = False
-        self._scout = Scout(options.scout, self._follow)
-        self._session = Session(options.url, options.headers, options.form.path)
-        self._revival = (
-            None
-            if options.on_disconnect is None
-            else Revival(options.on_disconnect, self._fail_waiting)
-        )
+        self._open: set[Call] = set()
+        self._woken = self._closed = self._has_answered = False
+        self._scouts = self._is_ahead = scout  # is ahead: until the first answer, one call is open
+        self._clock: asyncio.TimerHandle | None = None
+        headers: dict[str, str] = {}
+        if api_key is not None:
+            bearer = {"Authorization": f"Bearer {api_key}"}
+            headers = bearer if api_key_header is None else {api_key_header: api_key}
+        self._session = Session(url, headers, form.path)
+        self._revival = Revival(on_disconnect, self._fail_waiting) if on_disconnect else None
         self._loop = LoopThread("dataenvgym-llm")
 
     # --- from any thread ---
@@ -124,7 +132,7 @@ class Dispatcher:
 
     def request(self, method: str, path: str, payload: JsonValue, timeout: float | None) -> Any:
         """Any other request; see `ChatClient.request`."""
-        limit = self._options.timeout if timeout is None else timeout
+        limit = self._timeout if timeout is None else timeout
         future = self._loop.start(self._session.request, method, path, payload, limit)
         try:
             return future.result()
@@ -139,139 +147,98 @@ class Dispatcher:
             self._loop.stop(self._finish)
 
     def _fail_waiting(self, outcome: Failure | DataEnvGymError) -> None:
-        while True:
-            try:
-                call = self._waiting.popleft()
-            except IndexError:
-                return
-            call.settle(outcome)
+        with suppress(IndexError):
+            while True:
+                self._waiting.popleft().settle(outcome)
 
     def _hang_up(self, call: Call) -> None:
-        self._loop.soon(lambda: call.worker and call.worker.cancel())
+        self._loop.soon(lambda: call.task and call.task.cancel())
 
     # --- in the loop ---
 
     def _wake(self) -> None:
-        """Start workers, once each turn of the loop until no new calls come."""
-        if not self._wanted():
-            self._woken = False
-            if not self._wanted():  # else it was put just now, by a thread that saw us awake
-                return
+        """Begin calls, once each turn of the loop until no new ones come."""
+        self._woken = False  # from here on, `put` wakes us again
+        loop = asyncio.get_running_loop()
+        begun = False
+        with suppress(IndexError):  # closing empties the queue, too
+            while len(self._open) < (1 if self._is_ahead else self._concurrency):
+                call = self._waiting.popleft()
+                if call.cancelled():
+                    continue
+                begun = True
+                self._open.add(call)
+                call.task = loop.create_task(self._see_through(call), context=call.context)
+                call.task.add_done_callback(partial(self._end, call))
+                if self._is_ahead:
+                    self._clock = loop.call_later(_AHEAD_S, self._follow)
+        if begun:
             self._woken = True
-        for _ in range(self._wanted()):
-            if self._idle:
-                self._idle.pop().set_result(None)
-            else:
-                self._workers.append(asyncio.create_task(self._work(), context=Context()))
-        asyncio.get_running_loop().call_soon(self._wake)
-
-    def _wanted(self) -> int:
-        n_busy = len(self._workers) - len(self._idle)
-        most = 1 if self._scout.is_ahead else self._options.concurrency
-        return max(0, min(len(self._waiting), most - n_busy))
+            loop.call_soon(self._wake)
 
     def _follow(self) -> None:
-        if not self._woken:
-            self._woken = True
+        """Let the others follow the first call: the server does not refuse everything."""
+        if self._is_ahead:
+            self._is_ahead = False
             self._wake()
 
-    async def _work(self) -> None:
-        worker = asyncio.current_task()
-        assert worker is not None
-        while True:
-            try:
-                call = self._waiting.popleft()
-            except IndexError:
-                self._idle.append(idle := asyncio.get_running_loop().create_future())
-                await idle
-                continue
-            if not call.cancelled():
-                await self._attend(call, worker)
-            del call  # its callbacks may refer to the client, which refers to all of this
+    def _end(self, call: Call, task: asyncio.Task[Reply | Failure]) -> None:
+        self._open.discard(call)
+        call.task = None  # its callbacks may refer to the client, which refers to all of this
+        call.settle(_CLOSED if task.cancelled() else task.exception() or task.result())
+        if self._waiting and not self._woken:
+            self._wake()
 
-    async def _attend(self, call: Call, worker: asyncio.Task[None]) -> None:
-        call.worker = worker
-        # workers serve several episodes; secrets and warnings belong to the one that asks
-        entered = [variable.set(value) for variable, value in call.context.items()]
-        try:
-            begun = time.monotonic()
-            outcome = await self._see_through(call)
-            if isinstance(outcome, Reply):
-                tokens = outcome.prompt_tokens, outcome.completion_tokens
-                took = {
-                    "seconds": time.monotonic() - begun,
-                    "cost": cost_of(self._options.price, *tokens),
-                }
-                outcome = outcome.model_copy(update=took)
-            if not self._outcomes:
-                asyncio.get_running_loop().call_soon(self._settle)
-            self._outcomes.append((call, outcome))
-        except asyncio.CancelledError:
-            # cancelling the call and closing may arrive as one cancellation
-            if self._closed or not call.cancelled():
-                call.settle(_CLOSED)
-                raise
-            worker.uncancel()
-        except Exception as error:  # noqa: BLE001  the call that failed carries the error
-            call.settle(error)
-        finally:
-            call.worker = None
-            for token in entered:
-                token.var.reset(token)
+    async def _see_through(self, call: Call) -> Reply | Failure:
+        """Try until there is an answer or a permanent failure.
 
-    def _settle(self) -> None:
-        outcomes, self._outcomes = self._outcomes, []
-        for call, outcome in outcomes:
-            call.settle(outcome)
-
-    async def _see_through(self, call: Call) -> Reply | Failure | DataEnvGymError:
-        """Try until there is an answer or a permanent failure."""
-        options, revival = self._options, self._revival
-        self._scout.set_out()
-        body = chat_payload(call.conversation, call.sampling, model=call.model, form=options.form)
+        Raises:
+            DataEnvGymError: that is for all calls: the server refuses everything, or is lost.
+        """
+        begun = time.monotonic()
+        body = chat_payload(call.conversation, call.sampling, model=call.model, form=self._form)
         tries = deaths = 0
         while True:
             generation = 0
-            if revival is not None:
-                generation = revival.generation
-                if revival.under_way is not None:
-                    if error := await revival.after(generation):
-                        return error
+            if self._revival is not None:
+                generation = self._revival.generation
+                if self._revival.under_way is not None:
+                    await self._revival.after(generation)
                     continue
             answer = await self._try(body)
-            if isinstance(answer, ServerError):
-                self._scout.is_refused()
-                self._fail_waiting(answer)
+            if self._is_ahead:
+                self._follow()
+            if isinstance(answer, Reply):
+                cost = cost_of(self._price, answer.prompt_tokens, answer.completion_tokens)
+                took = {"seconds": time.monotonic() - begun, "cost": cost}
+                return answer.model_copy(update=took)
+            if isinstance(answer, Failure):
                 return answer
-            self._scout.is_answered()
-            if not isinstance(answer, Trouble):
-                return answer
-            if answer.disconnected and revival is not None:
+            if answer.disconnected and self._revival is not None:
                 deaths += 1
                 if deaths >= _MOST_DEATHS:
                     reason = f"the server went away {deaths} times under this request"
                     reason = f"{reason}, the last time: {answer.reason}"
                     return Failure(reason=reason, outage=True)
-                if error := await revival.after(generation):
-                    return error
+                await self._revival.after(generation)
                 continue
             tries += 1
-            if tries > options.retries:
+            if tries > self._retries:
                 reason = f"gave up after {tries} tries, the last: {answer.reason}"
                 return Failure(reason=reason, outage=True)
             pause = answer.retry_after
             if pause is None:
-                pause = backoff(options.first_backoff, tries, options.jitter)
-            if pause > options.timeout:
+                pause = backoff(self._backoff, tries, self._jitter)
+            if pause > self._timeout:
                 return Failure(
                     reason=f"{answer.reason} (the server asks to wait {pause:.0f} s, longer than "
-                    f"the timeout of {options.timeout:g} s)",
+                    f"the timeout of {self._timeout:g} s)",
                     outage=True,
                 )
             await asyncio.sleep(pause)
 
-    async def _try(self, body: bytes) -> Reply | Failure | Trouble | ServerError:
-        answer = await self._session.ask(body, self._options.timeout)
+    async def _try(self, body: bytes) -> Reply | Failure | Trouble:
+        answer = await self._session.ask(body, self._timeout)
         if not isinstance(answer, HttpAnswer):
             return answer
         status = answer.status
@@ -284,25 +251,101 @@ class Dispatcher:
         reason = f"HTTP {answer.status}: {server_message(answer.body)}"
         if OF_ONE.search(answer.body):
             return Failure(reason=reason)
-        if is_transient(status):
+        if status in (408, 409, 429) or status >= 500:
             return Trouble(reason, retry_after=answer.retry_after)
         if status == 404 and self._revival is not None:
             return Trouble(reason, disconnected=True)  # restarted, it has forgotten the model
-        if refuses_all(status, has_answered=self._has_answered):
+        # a server that has answered may forbid a single question (403), or have lost its model
+        # (404); one that has not refuses the user, or does not have the model
+        if status == 401 or (status in (403, 404) and not self._has_answered):
             to_check = (
                 "the model's name and base_url"
                 if status == 404
                 else "the key in the environment variable that api_key_variable names"
             )
-            url = without_secrets(self._options.url)
-            return ServerError(
+            url = without_secrets(self._url)
+            error = ServerError(
                 f"the server at {url} refuses: {reason}. Check {to_check}", status=status
             )
+            self._is_ahead = self._scouts
+            if self._clock is not None:
+                self._clock.cancel()
+            self._fail_waiting(error)
+            raise error
         return Failure(reason=reason)
 
     async def _finish(self) -> None:
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
-        self._settle()
+        tasks = [call.task for call in self._open if call.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._session.close()
+
+
+class Revival:
+    """Restarts a dead server, once for all requests that it interrupted; in one event loop.
+
+    Each start of the server has a number, its generation. A caller that loses the connection passes
+    the generation in which its request began. The first such caller starts the revival, the others
+    wait for it, and later ones learn that a newer generation is already running.
+
+    Args:
+        revive: returns once the server answers again, or raises; called in a thread.
+        give_up: called once for each generation in which `revive` raised.
+    """
+
+    def __init__(
+        self, revive: Callable[[], None], give_up: Callable[[DataEnvGymError], None]
+    ) -> None:
+        self.generation = 0
+        self._revive = revive
+        self._give_up = give_up
+        self.under_way: asyncio.Task[None] | None = None
+        self._errors: dict[int, DataEnvGymError] = {}
+
+    async def after(self, generation: int) -> None:
+        """Wait for a server later than this generation's; raise the error if none will come."""
+        if generation == self.generation:
+            if self.under_way is None:
+                self.under_way = asyncio.create_task(self._bring_back())
+            await asyncio.shield(self.under_way)
+        if generation in self._errors:
+            raise self._errors[generation]
+
+    async def _bring_back(self) -> None:
+        try:
+            await _in_daemon_thread(self._revive)
+        except Exception as error:  # noqa: BLE001  each call that waits gets the error
+            lost = error
+            if not isinstance(lost, DataEnvGymError):
+                lost = ServerError(f"the server died, and bringing it back failed: {error!r}")
+                lost.__cause__ = error
+            self._errors[self.generation] = lost
+            self._give_up(lost)
+        finally:
+            self.generation += 1
+            self.under_way = None
+
+
+def _in_daemon_thread(function: Callable[[], None]) -> asyncio.Future[None]:
+    """Call `function` in a daemon thread; the process does not wait for it at its end."""
+    future: Future[None] = Future()
+    future.set_running_or_notify_cancel()  # it cannot be cancelled
+
+    def call() -> None:
+        try:
+            function()
+        except BaseException as error:  # noqa: BLE001  raised again in the loop
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+
+    threading.Thread(
+        target=copy_context().run, args=(call,), name="dataenvgym-llm-revival", daemon=True
+    ).start()
+    return asyncio.wrap_future(future)
+
+
+def backoff(first: float, tries: int, jitter: random.Random) -> float:
+    """Seconds to wait after so many tries: doubling, at most 30, half of it random."""
+    return float(min(_LONGEST_PAUSE_S, first * 2 ** (tries - 1)) * jitter.uniform(0.5, 1.0))

@@ -6,8 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import suppress
-from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -69,28 +67,3 @@ async def _cancel_others() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-
-
-def in_daemon_thread(function: Callable[[], T]) -> asyncio.Future[T]:
-    """Call `function` in a daemon thread; the process does not wait for it at its end."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[T] = loop.create_future()
-
-    def settle(set_outcome: Callable[[Any], None], outcome: Any) -> None:
-        if not result.done():
-            set_outcome(outcome)
-
-    def call() -> None:
-        try:
-            outcome = function()
-        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
-            settled: tuple[Any, Any] = (result.set_exception, error)
-        else:
-            settled = (result.set_result, outcome)
-        with suppress(RuntimeError):  # the loop has ended, and no caller waits
-            loop.call_soon_threadsafe(settle, *settled)
-
-    threading.Thread(
-        target=copy_context().run, args=(call,), name="dataenvgym-llm-revival", daemon=True
-    ).start()
-    return result

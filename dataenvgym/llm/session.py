@@ -8,7 +8,10 @@ calls) to 0.32 (plainest calls) of the requests per second of a bare aiohttp loo
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -19,7 +22,6 @@ from yarl import URL
 from dataenvgym import exact_json
 from dataenvgym.errors import ServerError
 from dataenvgym.interfaces import Failure
-from dataenvgym.llm.outages import Trouble, parse_retry_after
 from dataenvgym.llm.payloads import server_message
 from dataenvgym.secrets import redact, redact_bytes, without_secrets
 
@@ -35,6 +37,21 @@ class HttpAnswer(NamedTuple):
     status: int
     body: bytes
     retry_after: float | None
+
+
+class Trouble(NamedTuple):
+    """A try without an answer; another try may succeed.
+
+    Attributes:
+        reason: of the failure.
+        disconnected: whether the connection could not be made or broke, or whether a server that
+            can be restarted no longer knows the model.
+        retry_after: the seconds that the server asks to wait, or None.
+    """
+
+    reason: str
+    disconnected: bool = False
+    retry_after: float | None = None
 
 
 class Session:
@@ -88,11 +105,10 @@ class Session:
                 return Trouble(f"no answer within {timeout:g} s")
             return Trouble(f"no connection within {CONNECT_S:g} s")
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
-            return Trouble(lost_connection(error), disconnected=True)
+            return Trouble(_lost_connection(error), disconnected=True)
         except aiohttp.ClientError as error:
             return Failure(reason=redact(f"the server's answer is not HTTP: {error}"))
-        wait = parse_retry_after(response.headers)
-        return HttpAnswer(response.status, answer, wait)
+        return HttpAnswer(response.status, answer, _retry_after(response.headers))
 
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
         """Send one request of any kind; see `ChatClient.request`."""
@@ -108,7 +124,7 @@ class Session:
         except TimeoutError:
             raise ServerError(f"{what}: no answer within {timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise ServerError(f"{what}: {lost_connection(error)}") from error
+            raise ServerError(f"{what}: {_lost_connection(error)}") from error
         if not response.ok:
             raise ServerError(
                 f"{what}: HTTP {response.status}: {server_message(answer)}", status=response.status
@@ -132,6 +148,15 @@ class Session:
             await self._http.close()
 
 
-def lost_connection(error: Exception) -> str:
-    """Describe a connection error."""
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait from `retry-after-ms`, or from `Retry-After`, which has seconds or a date."""
+    for name, unit in (("retry-after-ms", 0.001), ("Retry-After", 1.0)):
+        with suppress(KeyError, ValueError):
+            return max(0.0, float(headers[name]) * unit)
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        return max(0.0, parsedate_to_datetime(headers["Retry-After"]).timestamp() - time.time())
+    return None
+
+
+def _lost_connection(error: Exception) -> str:
     return redact(f"no connection: {type(error).__name__}: {error}")

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient, ask_all, outages
+from dataenvgym.llm import ChatClient, ask_all, dispatcher
 from dataenvgym.llm.payloads import RequestForm, to_messages
 from dataenvgym.records import Message, Tool
 from dataenvgym.run_warnings import listening, warn_run
@@ -313,7 +313,7 @@ def test_a_lost_connection_is_tried_again(server, connect, lose):
 
 
 def test_pauses_double_and_half_of_them_is_left_to_chance():
-    from dataenvgym.llm.outages import backoff
+    from dataenvgym.llm.dispatcher import backoff
 
     drawn = [backoff(1.0, tries, random.Random(tries)) for tries in range(1, 10)]
     for pause, whole in zip(drawn, [1, 2, 4, 8, 16, 30, 30, 30, 30], strict=True):
@@ -347,7 +347,7 @@ def test_permanent_errors_fail_at_once_with_the_servers_message(server, connect,
 def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
     server, connect, monkeypatch, code, check
 ):
-    monkeypatch.setattr(outages, "_AHEAD_S", 60)  # on a busy machine a refusal may take a second
+    monkeypatch.setattr(dispatcher, "_AHEAD_S", 60)  # on a busy machine a refusal may take a second
     submitted = threading.Event()  # no answer comes before all have been asked
 
     async def refuse(request, payload):

@@ -11,7 +11,7 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TrainablePredictorInterface,
 )
-from dataenvgym.llm import outages as scouting
+from dataenvgym.llm import dispatcher
 from dataenvgym.predictors import OpenAIPredictor
 from dataenvgym.records import Message
 
@@ -56,7 +56,7 @@ def test_closed_it_connects_again_when_it_is_asked_again(url):
 
 
 def test_an_unknown_model_is_requested_only_once(url, stand_in, monkeypatch):
-    monkeypatch.setattr(scouting, "_AHEAD_S", 60.0)  # however busy the machine is
+    monkeypatch.setattr(dispatcher, "_AHEAD_S", 60.0)  # however busy the machine is
     predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
     with pytest.raises(ServerError, match="exist"):
         predictor.predict([question(str(n)) for n in range(50)], SAMPLING)
