@@ -23,7 +23,7 @@ from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.adaptation.trials import EditResult, EditTrials, Work, asked, refuse_own_training
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import TeacherInterface
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task

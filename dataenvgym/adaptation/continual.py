@@ -37,7 +37,7 @@ from dataenvgym.errors import (
     check_one_of,
 )
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.progress import counting
 from dataenvgym.records import Model, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed

@@ -20,7 +20,7 @@ from dataenvgym.checksums import MarkedFolder, marking, reading_marked
 from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import Closes, TrainablePredictorInterface, TrainingRun
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.predictors.checkpoints import write_merged
 from dataenvgym.progress import tell
 from dataenvgym.records import ChatDatum, Conversation, Message

@@ -31,7 +31,7 @@ from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.environments.identity import identity_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.rollouts import close_speakers
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task

@@ -17,7 +17,7 @@ from dataenvgym.episodes.run_files import Losses, RunFiles, mean_loss
 from dataenvgym.episodes.tables import print_warnings
 from dataenvgym.episodes.texts import conversation, one_line, plain, record, refusal_text, several
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least, did_you_mean
-from dataenvgym.llm.transcript import TeacherCall, calls_file, read_calls
+from dataenvgym.llm.teacher_log import TeacherCall, calls_file, read_calls
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.seeding import derive_rng
 

@@ -1,12 +1,10 @@
 """Large language models: a client of OpenAI-compatible servers, and teachers that answer engines.
 
-Teacher (teacher), StudentTeacher (student_teacher)   ask a server, or the student
+Teacher, StudentTeacher (teacher)   ask a server, or the student
 └── MeteredTeacher (metered_teacher)   `ask`, from any thread
-    ├── TeacherAsk (teacher_ask)    one call to `ask`
-    ├── ReplyCache (cache)        in a folder, or in Redis (redis_cache)
-    └── TeacherLog (teacher_log)       its calls and costs, in the run directory
-        ├── Account (budget)      costs so far, and the rest of the budget
-        └── Transcript (transcript)   every call, one line each
+    ├── FolderCache, RedisCache (cache)   stored replies
+    └── TeacherLog (teacher_log)   every call, one line each, and their cost, in the run directory
+        └── Account (budget)       costs so far, and the rest of the budget
 ChatClient (client)       used by the rest of the package, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop
     ├── LoopThread (loop)     that loop, in a daemon thread
@@ -17,8 +15,7 @@ ChatClient (client)       used by the rest of the package, from any thread
 
 from dataenvgym.llm.budget import TeacherUsage, count_malformed
 from dataenvgym.llm.client import ChatClient, ask_all, key_from
-from dataenvgym.llm.student_teacher import StudentTeacher
-from dataenvgym.llm.teacher import Teacher
+from dataenvgym.llm.teacher import StudentTeacher, Teacher
 
 __all__ = [
     "ChatClient",

@@ -168,9 +168,21 @@ class Account:
     def reserve(self) -> str | None:
         """Enter one request, to be made now; or return why the budget does not allow it."""
         with self._lock:
-            if (spent := self._spent()) is None:
-                self.add(requests=1, unanswered=1)
-            return spent
+            usage, budget = self._usage, self._budget
+            cost = self.cost_of(usage.prompt_tokens, usage.completion_tokens)
+            tokens = usage.prompt_tokens + usage.completion_tokens
+            for name, limit, spent, text in (
+                ("max_requests", budget.max_requests, usage.requests, f"{usage.requests} requests"),
+                ("max_tokens", budget.max_tokens, tokens, f"{tokens} tokens"),
+                ("max_cost", budget.max_cost, cost, f"${cost or 0.0:.4f}"),
+            ):
+                if limit is not None and spent is not None and spent >= limit:
+                    return (
+                        f"the teacher's budget is spent: {text}, and teacher.{name} is {limit:g}; "
+                        f"to continue, set a higher teacher.{name}"
+                    )
+            self.add(requests=1, unanswered=1)
+            return None
 
     def count(self, outcome: Reply | Failure) -> None:
         """Enter the outcome of a request.
@@ -206,22 +218,6 @@ class Account:
     def cost_of(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         """US dollars for these tokens; None if that is unknown."""
         return cost_of(self._price, prompt_tokens, completion_tokens)
-
-    def _spent(self) -> str | None:
-        usage, budget = self._usage, self._budget
-        cost = self.cost_of(usage.prompt_tokens, usage.completion_tokens)
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        for name, limit, spent, text in (
-            ("max_requests", budget.max_requests, usage.requests, f"{usage.requests} requests"),
-            ("max_tokens", budget.max_tokens, tokens, f"{tokens} tokens"),
-            ("max_cost", budget.max_cost, cost, f"${cost or 0.0:.4f}"),
-        ):
-            if limit is not None and spent is not None and spent >= limit:
-                return (
-                    f"the teacher's budget is spent: {text}, and teacher.{name} is {limit:g}; "
-                    f"to continue, set a higher teacher.{name}"
-                )
-        return None
 
 
 def parse_budget(

@@ -8,7 +8,7 @@ from rich.console import Console
 from dataenvgym.episodes.show import show_calls
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.llm.transcript import TeacherCall
+from dataenvgym.llm.teacher_log import TeacherCall
 from dataenvgym.records import Message
 
 ASKED = (

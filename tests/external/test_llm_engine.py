@@ -17,7 +17,7 @@ from dataenvgym.llm.budget import read_usage
 from dataenvgym.llm.prompts import Prompt
 from dataenvgym.llm.repair import json_in
 from dataenvgym.llm.structured import Schema, ask_json
-from dataenvgym.llm.transcript import read_calls
+from dataenvgym.llm.teacher_log import read_calls
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.records import Message
 from dataenvgym.storage import read_jsonl

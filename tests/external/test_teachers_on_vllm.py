@@ -6,7 +6,7 @@ import pytest
 
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.llm import StudentTeacher, Teacher
-from dataenvgym.llm.transcript import read_calls
+from dataenvgym.llm.teacher_log import read_calls
 from dataenvgym.predictors import VllmPredictor
 from dataenvgym.predictors.vllm.starting import SERVED_NAME
 from dataenvgym.records import Conversation, Message

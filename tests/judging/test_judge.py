@@ -5,7 +5,7 @@ from pydantic import Field
 
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.judging import Judge, Judged, agreement, combine
-from dataenvgym.llm.transcript import read_calls
+from dataenvgym.llm.teacher_log import read_calls
 from dataenvgym.records import Message, Model
 
 from ..fakes import Teacher, lost

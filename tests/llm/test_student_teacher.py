@@ -10,7 +10,7 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface, TrainingRun
 from dataenvgym.llm import StudentTeacher
 from dataenvgym.llm.budget import read_usage
-from dataenvgym.llm.transcript import read_calls
+from dataenvgym.llm.teacher_log import read_calls
 from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 
 from ..fakes import Student

@@ -19,7 +19,7 @@ from dataenvgym.errors import BudgetSpentError, ConfigurationError, ExternalErro
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.llm import Teacher, count_malformed
 from dataenvgym.llm.budget import CountsMalformed, TeacherUsage, begun_file, read_usage, usage_file
-from dataenvgym.llm.transcript import calls_file, read_calls
+from dataenvgym.llm.teacher_log import calls_file, read_calls
 from dataenvgym.progress import listening
 from dataenvgym.records import Message
 

@@ -5,7 +5,7 @@ import pytest
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.llm import Teacher
-from dataenvgym.llm.transcript import read_calls
+from dataenvgym.llm.teacher_log import read_calls
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.rollouts import rollout

@@ -38,7 +38,7 @@ from dataenvgym.interfaces import (
     TeacherInterface,
 )
 from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.progress import tell
 from dataenvgym.records import (

@@ -13,7 +13,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.plans import Assignment
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TextDatum

@@ -11,7 +11,7 @@ from dataenvgym.domains.tool_use.users import STOP
 from dataenvgym.errors import InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.judging import fenced
-from dataenvgym.llm.student_teacher import StudentTeacher
+from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records.instances import fault_of
 from dataenvgym.rollouts import rollout, speakers_of
