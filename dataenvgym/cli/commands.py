@@ -253,7 +253,7 @@ a finished one; more seeds or arms extend it.""",
     Command(
         "rescore",
         "judge the samples of an evaluation again, without asking the student",
-        "rescore:rescore",
+        "evaluate:rescore",
         {
             "evaluation DIR": "the evaluation's folder, or its name among evaluations",
             "overrides KEY=VALUE*": "other metrics (metrics=[pass@2]), a judge (metrics=[judge] "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 from argparse import Namespace
@@ -14,7 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -56,11 +54,15 @@ _TELLING = (
 _OPTIONAL = (
     "ray", "submitit", "datasets", "mcp", "reasoning-gym", "tensorboard", "wandb", "mlflow",
 )  # fmt: skip
-_COSTS = {
-    "llamafactory": "6 GB to download, some minutes, once",
-    "vllm": "3.4 GB to download, some minutes, once",
-    "smollm2": "a real language model: 93 MB to download, half a minute, once",
-}
+_WORTH = {
+    "llamafactory": ("dataenvgym run trainer=llama_factory", "the same, by LLaMA-Factory",
+                     "6 GB to download, some minutes, once"),
+    "vllm": ("dataenvgym run predictor=vllm", "the same, the student served by vLLM",
+             "3.4 GB to download, some minutes, once"),
+    "smollm2": ("dataenvgym run student=smollm2", "a real language model is taught",
+                "a real language model: 93 MB to download, half a minute, once"),
+}  # fmt: skip
+"""What is worth a command: it, its effect, and what its installation costs."""
 _GB = 1e9
 _ROOM_FOR_ENVIRONMENTS = 15 * _GB
 _ROOM_FOR_RUNS = 0.5 * _GB
@@ -86,17 +88,12 @@ def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
     found = {finding.name: finding for finding in findings}
     if any(finding.state == "problem" for finding in findings):
         return []
-    uses = {
-        "llamafactory": ("dataenvgym run trainer=llama_factory", "the same, by LLaMA-Factory"),
-        "vllm": ("dataenvgym run predictor=vllm", "the same, the student served by vLLM"),
-        "smollm2": ("dataenvgym run student=smollm2", "a real language model is taught"),
-    }
     commands = [("dataenvgym run", "an agent teaches the pocket student, some minutes on a CPU")]
-    for name, use in uses.items():
+    for name, (command, effect, cost) in _WORTH.items():
         if found[name].state == "ok":
-            commands.append(use)
+            commands.append((command, effect))
         elif found[name].way_out:
-            commands.append((str(found[name].way_out), _COSTS[name]))
+            commands.append((str(found[name].way_out), cost))
     return commands
 
 
@@ -106,14 +103,14 @@ def torch_finding() -> Finding:
         import torch
     except (ImportError, OSError) as error:
         return Finding("torch", "problem", f"cannot be loaded: {error}", "install dataenvgym again")
-    build = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built for CPUs"
-    text = f"{torch.__version__}, {build}"
+    cuda = torch.version.cuda
+    text = f"{torch.__version__}, built for {f'CUDA {cuda}' if cuda else 'CPUs'}"
     if torch.cuda.is_available():
         return Finding("torch", "ok", f"{text}, sees {torch.cuda.device_count()} of the GPUs")
-    if has_cuda():
-        way_out = "install a torch build for CUDA, or keep predictor.device=cpu"
-        return Finding("torch", "missing", f"{text}, sees no GPU", way_out)
-    return Finding("torch", "ok", text)
+    if not has_cuda():
+        return Finding("torch", "ok", text)
+    way_out = "install a torch build for CUDA, or keep predictor.device=cpu"
+    return Finding("torch", "missing", f"{text}, sees no GPU", way_out)
 
 
 def gpu_findings() -> Iterator[Finding]:
@@ -181,10 +178,10 @@ def environment_finding(name: str) -> Finding:
         text = f"not installed ({environment.variant})"
         return Finding(name, "missing", text, environment.how_to_install)
     versions = environment.versions()
-    told = [f"{package} {versions[package]}" for package in _TELLING if package in versions]
-    return Finding(
-        name, "ok", f"{', '.join(told)} ({environment.variant}), in {environment.folder}"
+    told = ", ".join(
+        f"{package} {versions[package]}" for package in _TELLING if package in versions
     )
+    return Finding(name, "ok", f"{told} ({environment.variant}), in {environment.folder}")
 
 
 def model_finding(model: ExternalModel) -> Finding:
@@ -199,25 +196,23 @@ def optional_finding(package: str) -> Finding:
     try:
         return Finding(package, "ok", version(package))
     except PackageNotFoundError:
-        way_out = f"pip install 'dataenvgym[{package}]'"
-        return Finding(package, "missing", "not installed", way_out)
+        return Finding(package, "missing", "not installed", f"pip install 'dataenvgym[{package}]'")
 
 
 def sandbox_finding() -> Finding:
     """Check that bubblewrap is installed and runs a program, which code tasks need."""
     from dataenvgym.sandbox import open_sandbox
 
-    name = "bubblewrap"
+    way_out = "apt-get install bubblewrap, or see docs/code.md; code tasks need it"
     try:
         with open_sandbox("bubblewrap", workers=1) as sandbox:
             result = sandbox.run("print(6 * 7)")
     except (ConfigurationError, SandboxError) as error:
-        way_out = "apt-get install bubblewrap, or see docs/code.md; code tasks need it"
-        return Finding(name, "missing", str(error), way_out)
+        return Finding("bubblewrap", "missing", str(error), way_out)
     if result.text.strip() != "42":
-        way_out = "see docs/code.md; code tasks need it"
-        return Finding(name, "missing", f"a first program ended as {result!r}", way_out)
-    return Finding(name, "ok", f"{_version('bwrap')}, ran a program")
+        return Finding("bubblewrap", "missing", f"a first program ended as {result!r}", way_out)
+    done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, timeout=10)
+    return Finding("bubblewrap", "ok", f"{done.stdout.split()[-1]}, ran a program")
 
 
 def redis_finding() -> Finding:
@@ -226,13 +221,6 @@ def redis_finding() -> Finding:
     if (program := shutil.which(name)) is None:
         return Finding(name, "missing", "not installed", way_out)
     return Finding(name, "ok", program)
-
-
-def _version(program: str) -> str:
-    """`0.8.0`, of "bubblewrap 0.8.0"; the program has run before."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10)
-    found = re.search(r"\d+(\.\d+)+", done.stdout)
-    return found[0] if found else program
 
 
 _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM", "bold red")}
@@ -244,25 +232,17 @@ def doctor(arguments: Namespace) -> None:
     console = open_console()
     with console.status("looking"):
         findings = list(examine(Path(arguments.runs_dir)))
-    _show(findings, console)
+    table = Table.grid(padding=(0, 2))
+    for overflow in ("ellipsis", "ellipsis", "fold"):
+        table.add_column(no_wrap=overflow != "fold", overflow=overflow)
+    for finding in findings:
+        mark, style = _MARKS[finding.state]
+        advice = Text(f"\n{finding.way_out}" if finding.way_out else "", style="cyan")
+        table.add_row(Text(mark, style=style), finding.name, Text(finding.text).append(advice))
+    console.print(table)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
     console.print("\nNext:")
     for command, what in what_next(findings):
         console.print(f"  {command}", soft_wrap=True, markup=False)
         console.print(f"      {what}", soft_wrap=True, markup=False, style="dim")
-
-
-def _show(findings: list[Finding], console: Console) -> None:
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for finding in findings:
-        mark, style = _MARKS[finding.state]
-        text = Text(finding.text)
-        if finding.way_out:
-            text.append(f"\n{finding.way_out}", style="cyan")
-        table.add_row(Text(mark, style=style), finding.name, text)
-    console.print(table)

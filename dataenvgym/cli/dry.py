@@ -115,17 +115,15 @@ def _facts(
     *,
     fresh: bool,
 ) -> Iterator[tuple[str, str]]:
-    iterations = int(config.episode.iterations)
+    iterations = str(config.episode.iterations)
     yield "run", f"{directory} ({_state(config, directory, fresh=fresh)})"
+    student = str(config.student.get("path") or "your own")
     if teaching is None:
         yield "task", str(config.task.get("name") or config.task.get("_target_"))
-        yield "student", str(config.student.get("path") or "your own")
-        yield "iterations", str(iterations)
-        yield from _speakers(config)
+        yield from (("student", student), ("iterations", iterations), *_speakers(config))
         return
     task = task_of(teaching.task)
     yield "task", f"{task.name}: {_problems(task)}"
-    student = config.student.get("path") or "your own"
     yield "student", f"{student}, by {type(teaching.predictor).__name__}"
     if (trainer := getattr(teaching.predictor, "trainer", None)) is not None:
         yield "trainer", type(trainer).__name__
@@ -261,18 +259,7 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
     environment = build_environment(
         config, directory, task=task, predictor=student, teacher=teacher
     )
-    if stranger := _stranger(task, agent, environment.unwrapped):
-        return f"{stranger}, which could ask a model by itself, so it is not called"
-    observation, _ = environment.reset(seed=int(config.seed))
-    if isinstance(agent, Agent):
-        agent(observation["completed"], student)
-    elif isinstance(agent, TreeAgent):
-        environment.step(agent.act(observation, student))
-    return ""
-
-
-def _stranger(task: TaskInterface, agent: object, teaching: object) -> str | None:
-    """Describe a part of the episode that is custom code; None if there is none."""
+    teaching = environment.unwrapped
     parts = {
         "task": task,
         "environment": teaching,
@@ -283,5 +270,11 @@ def _stranger(task: TaskInterface, agent: object, teaching: object) -> str | Non
     }
     for name, part in parts.items():
         if part is not None and type(part).__module__.partition(".")[0] != "dataenvgym":
-            return f"{name} is your own {type(part).__name__}"
-    return None
+            own = f"{name} is your own {type(part).__name__}"
+            return f"{own}, which could ask a model by itself, so it is not called"
+    observation, _ = environment.reset(seed=int(config.seed))
+    if isinstance(agent, Agent):
+        agent(observation["completed"], student)
+    elif isinstance(agent, TreeAgent):
+        environment.step(agent.act(observation, student))
+    return ""

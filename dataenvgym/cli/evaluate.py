@@ -1,10 +1,11 @@
-"""`dataenvgym eval`, `summary` and `generate`: ask a student, without training."""
+"""`dataenvgym eval`, `rescore`, `summary` and `generate`: ask a student, without training."""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +15,7 @@ from rich.text import Text
 from dataenvgym.cli.console import open_console, quieten, showing_warnings
 from dataenvgym.cli.dry import lacking, show_facts, show_prompt
 from dataenvgym.cli.evaluation_tables import (
+    change_table,
     costs_table,
     judge_lines,
     metric_table,
@@ -29,13 +31,14 @@ from dataenvgym.episodes.display import showing_progress
 from dataenvgym.episodes.tables import table_of
 from dataenvgym.episodes.texts import counts, one_line, plain, score, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
-from dataenvgym.evaluation import Evaluation, run_evaluation
+from dataenvgym.evaluation import Evaluation, rescore_evaluation, run_evaluation
 from dataenvgym.evaluation.evaluated_run import ALL
 from dataenvgym.evaluation.floor import floors_of
 from dataenvgym.evaluation.generation import generate
 from dataenvgym.evaluation.running import EvaluationOptions, Prepared
-from dataenvgym.evaluation.suite import Part, prepare_suite, run_suite
+from dataenvgym.evaluation.suite import prepare_suite, run_suite
 from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, summarize
+from dataenvgym.metrics.rescoring import REPLAYED, RescoringResult
 from dataenvgym.metrics.sampling import instances_of
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import attemptable, task_of
@@ -53,7 +56,15 @@ def evaluate(arguments: Namespace) -> None:
     if arguments.floor:
         with showing_warnings(console):
             each = prepare_suite(arguments.overrides, **_options(arguments))
-        _show_floors(each, arguments.limit, console)
+        for prepared in each:
+            task = attemptable(prepared.task)
+            title = f"{task.name}, {prepared.settings.split} split: the same reply to every problem"
+            console.print(Text(plain(title), style="italic"))
+            rows = (
+                (Text(one_line(reply, 60) or "(empty)"), score(of.score), score(of.accuracy))
+                for reply, of in floors_of(task, instances_of(task, 1, arguments.limit) or ())
+            )
+            console.print(table_of(("reply",), ("score", "accuracy"), rows))
         return
     (overrides, *others) = evaluations_of(arguments.overrides, arguments.config_dir)
     if others:
@@ -90,15 +101,14 @@ def _evaluate_suite(arguments: Namespace, console: Console) -> None:
     Raises:
         EvaluationError: if a part has no score; the table is shown first, and the error names it.
     """
-    parts: list[Part] = []
     with showing_warnings(console), showing_progress(console, "the student answers"):
-        for part in run_suite(
+        found = run_suite(
             arguments.overrides,
             retry_errors=arguments.retry_errors,
             on_begin=lambda folder: console.print(f"evaluation: {folder}", soft_wrap=True),
             **_options(arguments),
-        ):
-            parts.append(part)
+        )
+        parts = list(found)
     if arguments.output is not None:
         completed = [c for p in parts if p.evaluation for c in p.evaluation.completed()]
         write_completed(Path(arguments.output).expanduser(), completed)
@@ -207,18 +217,6 @@ def _show_plan(arguments: Namespace, console: Console, needs: Sequence[DataEnvGy
     console.print("Nothing was asked. Without --dry, this starts.")
 
 
-def _show_floors(each: Sequence[Prepared], limit: int | None, console: Console) -> None:
-    for prepared in each:
-        task = attemptable(prepared.task)
-        title = f"{task.name}, {prepared.settings.split} split: the same reply to every problem"
-        table = table_of(("reply",), ("score", "accuracy"))
-        for reply, report in floors_of(task, instances_of(task, 1, limit) or ()):
-            shown = Text(one_line(reply, 60) or "(empty)")
-            table.add_row(shown, score(report.score), score(report.accuracy))
-        console.print(Text(plain(title), style="italic"))
-        console.print(table)
-
-
 def _plan_of(prepared: Prepared, arguments: Namespace) -> list[tuple[str, str]]:
     settings = prepared.settings
     instances = instances_of(prepared.task, int(settings.samples), arguments.limit)
@@ -240,8 +238,12 @@ def _plan_of(prepared: Prepared, arguments: Namespace) -> list[tuple[str, str]]:
 
 def _show(evaluation: Evaluation, console: Console) -> None:
     report = evaluation.report
-    title = Text(f"{report.task}, {_title(evaluation)}", style="italic")
-    console.print(title, soft_wrap=True)
+    which = "all problems" if evaluation.split == ALL else f"{evaluation.split} split"
+    title = f"{report.task}, {which}: {evaluation.student}"
+    if evaluation.samples > 1:
+        temperature = f"temperature {evaluation.temperature}"
+        title += f", {evaluation.samples} samples of each problem at {temperature}"
+    console.print(Text(title, style="italic"), soft_wrap=True)
     if (problems := evaluation.problems) is not None:
         if evaluation.split != ALL and getattr(evaluation.task, "has_one_source", False):
             problems += f"; --split {ALL} takes all"
@@ -279,12 +281,72 @@ def _show(evaluation: Evaluation, console: Console) -> None:
         )
 
 
-def _title(evaluation: Evaluation) -> str:
-    which = "all problems" if evaluation.split == ALL else f"{evaluation.split} split"
-    title = f"{which}: {evaluation.student}"
-    if evaluation.samples > 1:
-        title += (
-            f", {evaluation.samples} samples of each problem at temperature "
-            f"{evaluation.temperature}"
+SHOWN = 20
+"""Changed samples that are shown one by one."""
+
+REASONS = 3
+"""Reasons of new errors that are shown."""
+
+
+def rescore(arguments: Namespace) -> None:
+    """Judge the samples again, write the new scores beside the old ones, show what changed."""
+    quieten()
+    console = open_console()
+    with showing_warnings(console), showing_progress(console, "judging"):
+        outcome = rescore_evaluation(
+            arguments.evaluation,
+            arguments.overrides,
+            evaluations_dir=arguments.evaluations_dir,
+            trust=arguments.trust,
         )
-    return title
+    if (samples := outcome.after.samples) < outcome.asked:
+        said = f"{samples} of {outcome.asked} samples are complete; only these are judged"
+        console.print(said, soft_wrap=True)
+    if outcome.added is not None:
+        outcome.added.show(console)
+    console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
+    for line in (*judge_lines(outcome.after.metrics), "", *_lines(outcome)):
+        console.print(Text(line), soft_wrap=True)
+    console.print(f"\nscores: {outcome.directory}", soft_wrap=True)
+
+
+def _lines(outcome: RescoringResult) -> Iterator[str]:
+    """The changes: in all, and sample by sample."""
+    rescored = outcome.rescored
+    changed = [r for r in rescored if r.has_changed]
+    yield f"{len(changed)} of {several(len(rescored), 'sample')} changed"
+    kinds = Counter((r.before.verdict, r.verdict) for r in changed)
+    for (before, now), count in sorted(kinds.items()):
+        same = f"{now} as before, with another reward or answer"
+        yield f"  {same if before == now else f'{before} -> {now}'}: {count}"
+    for r in changed[:SHOWN]:
+        sides = (
+            f"{one.verdict} ({one.reward:g}, {one_line(repr(one.answer_class), 40)})"
+            for one in (r.before, r)
+        )
+        yield f"  {r.instance_id} #{r.sample}: {' -> '.join(sides)}"
+    if len(changed) > SHOWN:
+        yield f"  ... and {len(changed) - SHOWN} more (scores.jsonl has them all)"
+    new = [r for r in rescored if r.verdict == "error" and r.before.error is None]
+    reasons = Counter(r.error for r in new).most_common()
+    for reason, count in reasons[:REASONS]:
+        example = next(r for r in new if r.error == reason)
+        yield (
+            f"{several(count, 'sample')} became errors, such as {example.instance_id} "
+            f"#{example.sample}: {one_line(str(reason), 300)}"
+        )
+    if len(reasons) > REASONS:
+        yield f"... and {len(reasons) - REASONS} more reasons (scores.jsonl has them all)"
+    if noted := [r for r in rescored if REPLAYED in (r.note or "")]:
+        yield (
+            f"{several(len(noted), 'sample')} answered another conversation than the current "
+            f"task's, such as {noted[0].instance_id} #{noted[0].sample}: {noted[0].note}"
+        )
+    if waiting := [r for r in rescored if r.needs_student]:
+        yield (
+            f"{several(len(waiting), 'sample')} cannot be judged without another answer of the "
+            "student, mostly failed ones: metrics of the others would be biased, so only the "
+            "error rate is shown. `dataenvgym eval` draws them (name=..., --fresh)"
+        )
+    if n_gone := outcome.n_gone:
+        yield f"{several(n_gone, 'problem')} that the task no longer has: judged as saved"

@@ -39,9 +39,8 @@ def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
     fits = Measurement.get(console, wide, table).maximum <= console.width
     if fits or not report.scores:
         return [table]
-    named = table_of(("named score (by skill: results.json)",), ("all",))
-    for name, value in report.scores.items():
-        named.add_row(Text(one_line(name, 60)), score(value))
+    rows = ((Text(one_line(name, 60)), score(value)) for name, value in report.scores.items())
+    named = table_of(("named score (by skill: results.json)",), ("all",), rows)
     return [skill_table(report, ()), named]
 
 
@@ -124,6 +123,7 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     for row in rows:
         found = [row.metrics.get(name) for name in order]
         half = found[0].half_width if found[0] is not None else None
+        accuracy, *others = ("" if one is None else score(one.value) for one in found)
         tokens = None if row.usage is None else row.usage.tokens_each
         table.add_row(
             *(
@@ -133,16 +133,16 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
             str(row.problems),
             str(row.samples),
             score(row.score),
-            *_values(found[:1]),
+            accuracy,
             "" if half is None else f"± {half:.3f}",
-            *_values(found[1:]),
+            *others,
             "-" if tokens is None else f"{tokens:.0f}",
             "-" if row.usage is None else f"{row.usage.seconds:.1f}",
         )
     if len(rows) > 1 and len({(row.task, row.split) for row in rows}) == len(rows):
-        means = [_mean([row.metrics.get(name) for row in rows]) for name in order]
-        scores = [row.score for row in rows if row.score is not None]
-        in_all = sum(scores) / len(scores) if len(scores) == len(rows) else None
+        found_of = [[row.metrics.get(name) for row in rows] for name in order]
+        means = [_mean([None if one is None else one.value for one in of]) for of in found_of]
+        in_all = _mean([row.score for row in rows])
         usages = [row.usage for row in rows if row.usage is not None]
         seconds = f"{sum(usage.seconds for usage in usages):.1f}" if usages else "-"
         table.add_row("mean", *[""] * len(heads[1:]), "", "", score(in_all), score(means[0]), "",
@@ -151,13 +151,9 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     return uncut(table)
 
 
-def _values(found: Sequence[MetricResult | None]) -> list[str]:
-    return ["" if each is None else score(each.value) for each in found]
-
-
-def _mean(found: Sequence[MetricResult | None]) -> float | None:
-    """The mean over all evaluations; None unless each has the metric."""
-    values = [each.value for each in found if each is not None and each.value is not None]
+def _mean(found: Sequence[float | None]) -> float | None:
+    """The mean over all evaluations; None unless each has a value."""
+    values = [each for each in found if each is not None]
     return sum(values) / len(values) if values and len(values) == len(found) else None
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import gzip
 import os
 from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from omegaconf import OmegaConf
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
 from dataenvgym.cli.console import open_console, quieten
@@ -55,12 +53,13 @@ def prepare(arguments: Namespace) -> None:
         elif isinstance(source, str):
             missing.append(f"  {path}: {source}")
         else:
+            sources = source if isinstance(source, list) else [source]
             try:
-                n_rows = _write(path, source)
+                n_rows = _write(path, sources)
             except ConfigurationError as error:
-                names = " and ".join(dict.fromkeys(one.dataset for one in source))
+                names = " and ".join(dict.fromkeys(one.dataset for one in sources))
                 missing.append(
-                    f"  {path}: the rows of {names} ({source[0].split}), one JSON object a line "
+                    f"  {path}: the rows of {names} ({sources[0].split}), one JSON object a line "
                     f"({error})"
                 )
                 continue
@@ -79,33 +78,23 @@ def _write(path: Path, source: list[HubDataset]) -> int:
     return len(lines)
 
 
-def _known(config_dir: str | None) -> dict[str, dict[str, str | list[HubDataset]]]:
+Known = dict[str, dict[str, str | HubDataset | list[HubDataset]]]
+"""The sources of files by data set; a text says what to do by hand."""
+
+
+def _known(config_dir: str | None) -> Known:
     """The sources of each file, by data set, of all files `data.yaml`."""
-    known: dict[str, dict[str, str | list[HubDataset]]] = {}
+    known: Known = {}
     for file in (folder / "data.yaml" for folder in config_folders(config_dir)):
         if not file.exists():
             continue
         with explaining([]):
-            content: Any = OmegaConf.to_container(OmegaConf.load(file))
-        if not isinstance(content, dict) or not all(isinstance(f, dict) for f in content.values()):
+            content = OmegaConf.to_container(OmegaConf.load(file))
+        try:
+            known |= TypeAdapter(Known).validate_python(content)
+        except ValidationError as error:
             raise ConfigurationError(
-                f"{file} has {content!r:.80}, expected files by the name of the data set, such as "
-                "mine: {mine/train.jsonl: {dataset: me/mine, split: train}}"
-            )
-        for name, files in content.items():
-            known[str(name)] = {str(path): _source(file, path, s) for path, s in files.items()}
+                f"{file}: {first_fault(error)}, expected files by the name of the data set, such "
+                "as mine: {mine/train.jsonl: {dataset: me/mine, split: train}}"
+            ) from error
     return known
-
-
-def _source(file: Path, path: object, given: object) -> str | list[HubDataset]:
-    if isinstance(given, str):
-        return given
-    try:
-        listed = given if isinstance(given, list) else [given]
-        return [HubDataset.model_validate(dict(one) if isinstance(one, Mapping) else one)
-                for one in listed]  # fmt: skip
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{file}: {path} is {given!r:.80}, expected a data set on the hub, such as "
-            f"{{dataset: me/mine, split: train}}: {first_fault(error)}"
-        ) from error

@@ -58,7 +58,7 @@ def test_mistakes_are_named(dataenvgym, hub, monkeypatch):
     listed = dataenvgym.succeeds("prepare").out
     assert "math          missing" in listed
     (hub / "data.yaml").write_text("mine: {a.jsonl: {datset: x}}\n")
-    dataenvgym.refuses("a.jsonl is {'datset': 'x'}", "prepare", "mine", "--config-dir", ".")
+    dataenvgym.refuses("a.jsonl", "prepare", "mine", "--config-dir", ".")
     (hub / "data.yaml").write_text("- mine\n")
     dataenvgym.refuses("expected files by the name", "prepare", "mine", "--config-dir", ".")
     monkeypatch.delenv("DATAENVGYM_DATA")
