@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         TextDatum,
         TrainingDatum,
     )
-    from dataenvgym.studies import run_study
+    from dataenvgym.studies.study import run_study
     from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 
 __version__ = "0.1.0"
@@ -124,7 +124,7 @@ _NAMES_IN = {
     "predictors": "InProcessPredictor OpenAIPredictor VllmPredictor",
     "records": "ChatDatum CompletedTaskInstance KTODatum Message PreferenceDatum ScoredDatum "
     "SupervisedDatum TaskInstance TextDatum TrainingDatum",
-    "studies": "run_study",
+    "studies.study": "run_study",
     "tasks": "Outcome Task TaskEnvironment",
 }
 _MODULES = {name: module for module, names in _NAMES_IN.items() for name in names.split()}

@@ -7,8 +7,9 @@ import pytest
 from dataenvgym.config import compose, open_run
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_settings
-from dataenvgym.executors import EpisodeJob, InProcessExecutor
 from dataenvgym.executors.episode_driver import DrivenEpisode
+from dataenvgym.executors.in_process import InProcessExecutor
+from dataenvgym.executors.interface import EpisodeJob
 from dataenvgym.workspace import locked
 
 

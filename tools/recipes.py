@@ -26,7 +26,7 @@ from dataenvgym.adaptation.report import ArmFigures
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.metrics.results import EvaluationResults
 from dataenvgym.storage import read_json
-from dataenvgym.studies import StudyResults
+from dataenvgym.studies.results import StudyResults
 from tests.executors.own_slurm import missing, own_slurm
 
 PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"

@@ -55,7 +55,7 @@ def _composed(arguments: Namespace) -> DictConfig:
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
     from dataenvgym.episodes.display import EpisodeDisplay
-    from dataenvgym.executors import EpisodeJob, build_executor
+    from dataenvgym.executors.interface import EpisodeJob, build_executor
 
     directory = run_directory(config)
     executor = build_executor(config)

@@ -10,26 +10,3 @@
 
 An executor changes where an episode runs and how fast, never its results.
 """
-
-from dataenvgym.executors.in_process import InProcessExecutor, TogetherExecutor
-from dataenvgym.executors.interface import (
-    EpisodeJob,
-    EpisodeOutcome,
-    ExecutorInterface,
-    build_executor,
-)
-from dataenvgym.executors.processes import ProcessExecutor
-from dataenvgym.executors.ray_executor import RayExecutor
-from dataenvgym.executors.slurm_executor import SlurmExecutor
-
-__all__ = [
-    "EpisodeJob",
-    "ExecutorInterface",
-    "InProcessExecutor",
-    "EpisodeOutcome",
-    "ProcessExecutor",
-    "RayExecutor",
-    "SlurmExecutor",
-    "TogetherExecutor",
-    "build_executor",
-]

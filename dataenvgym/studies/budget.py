@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dataenvgym.episodes.texts import minutes, several
-from dataenvgym.executors import build_executor
+from dataenvgym.executors.interface import build_executor
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.noise import Measure, NoiseModel, read_noise, suite_sd
 from dataenvgym.studies.plan import StudyPlan

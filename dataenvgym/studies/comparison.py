@@ -26,7 +26,7 @@ from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.aggregate import suite_scores
-from dataenvgym.studies.noise import NoiseModel, read_noise
+from dataenvgym.studies.noise import NoiseModel, read_noise, record_budget
 from dataenvgym.studies.notes import study_warnings
 from dataenvgym.studies.plan import (
     CEILING,
@@ -35,7 +35,6 @@ from dataenvgym.studies.plan import (
     Role,
     choose_baseline,
     read_state,
-    record_budget,
 )
 from dataenvgym.studies.results import (
     MissingRun,

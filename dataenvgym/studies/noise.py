@@ -14,25 +14,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from omegaconf import DictConfig
+from pydantic import ValidationError
 
 from dataenvgym.config.run_directory import is_hand_made, read_config
 from dataenvgym.episodes.summary import read_summary
-from dataenvgym.errors import BrokenFileError, ConfigurationError
+from dataenvgym.errors import BrokenFileError, first_fault
 from dataenvgym.records import Model
-from dataenvgym.storage import write_json
-from dataenvgym.studies.plan import read_model, record_budget
-from dataenvgym.studies.results import RunMeasures, difference, mean_validation_rewards
+from dataenvgym.storage import read_json, write_json
 
+ModelT = TypeVar("ModelT", bound=Model)
 Measure = Literal["test_gain", "area"]
-_SPLITS: dict[Measure, str] = {"test_gain": "n_test", "area": "n_validation"}
+SPLITS: dict[Measure, str] = {"test_gain": "n_test", "area": "n_validation"}
 Conditions = dict[str, str | int | float]
 SHIPPED = Path(__file__).parent / "noise_models"
 
@@ -60,7 +57,7 @@ class Variances(Model):
 
     def problems_of(self, config: DictConfig, measure: Measure) -> int:
         """The number of problems that are evaluated with this configuration."""
-        if not (asked := config.task.get(_SPLITS[measure])):
+        if not (asked := config.task.get(SPLITS[measure])):
             return self.problems
         return max(1, round(int(asked) * (self.problems / self.asked if self.asked else 1)))
 
@@ -104,6 +101,14 @@ class NoiseModel(Model):
         return math.sqrt((self.seeds - 1) / float(stats.chi2.ppf(tail, self.seeds - 1)))
 
 
+def record_budget(config: DictConfig) -> float:
+    """The most records that an episode trains on; infinite if there is no limit."""
+    each = config.agent.get("records_per_iteration")
+    most = config.environment.get("max_records")
+    planned = math.inf if each is None else float(each) * int(config.episode.iterations)
+    return min(planned, math.inf if most is None else float(most))
+
+
 def conditions(config: DictConfig) -> Conditions:
     """What noise depends on, apart from the task and the numbers of seeds and problems."""
     pressure = config.task.get("pressure")
@@ -114,6 +119,14 @@ def conditions(config: DictConfig) -> Conditions:
         "records": "unlimited" if math.isinf(records) else int(records),
         **({} if pressure is None else {"pressure": str(pressure)}),
     }
+
+
+def read_model(path: Path, kind: type[ModelT], way_out: str) -> ModelT:
+    """Read the JSON in `path` as a model; BrokenFileError names the first fault and the way out."""
+    try:
+        return kind.model_validate(read_json(path))
+    except ValidationError as error:
+        raise BrokenFileError(f"{path} is damaged: {first_fault(error)}; {way_out}") from error
 
 
 def _path(folder: str | Path, task: str) -> Path:
@@ -150,90 +163,6 @@ def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[floa
     differs = model.differs(read_config(directory))
     of = f" of another setting: {differs}" if differs else ""
     return known.gain_seed, f"with the spread of seeds, by a noise model{of}"
-
-
-# --- fitting ---
-
-
-def fit_noise(
-    task: str,
-    runs: Mapping[str, Mapping[int, RunMeasures]],
-    *,
-    config: DictConfig,
-    seconds: Mapping[str, float],
-    ceiling: float | None = None,
-) -> NoiseModel:
-    """Fit the noise model of a task from runs by strategy and seed, and the `config` of one.
-
-    Raises:
-        ConfigurationError: for fewer than two strategies, three seeds or two problems in common.
-    """
-    seeds = sorted(set.intersection(*(set(of) for of in runs.values()))) if runs else []
-
-    def gains(run: RunMeasures, measure: Measure) -> dict[str, float]:
-        if measure == "test_gain":
-            return difference(run.test_after_rewards, run.test_before_rewards)
-        iterations = len(run.result.val_scores) - 1
-        means = mean_validation_rewards(run.directory, iterations=iterations)
-        return difference(means, run.val_before_rewards)
-
-    variances: dict[Measure, Variances] = {}
-    if len(runs) > 1 and len(seeds) > 2:
-        for measure, split in _SPLITS.items():
-            of_runs = [[gains(of[seed], measure) for seed in seeds] for of in runs.values()]
-            shared = sorted(set.intersection(*(set(one) for of in of_runs for one in of)))
-            if len(shared) > 1:
-                matrices = [np.array([[one[i] for i in shared] for one in of]) for of in of_runs]
-                variances[measure] = _variances(matrices, config.task.get(split))
-    if not variances:
-        raise ConfigurationError(
-            f"the noise of {task!r} cannot be fitted from {len(runs)} strategies with {len(seeds)} "
-            "finished seeds in common; 2 strategies, 3 seeds and 2 problems are the least, and 10 "
-            "seeds better"
-        )
-    return NoiseModel(
-        task=task,
-        conditions=conditions(config),
-        strategies=tuple(runs),
-        seeds=len(seeds),
-        variances=variances,
-        seconds=dict(seconds),
-        ceiling=ceiling,
-    )
-
-
-def _variances(strategies: Sequence[NDArray[np.float64]], asked: int | None) -> Variances:
-    """Variance components from matrices of gains, seeds x problems."""
-    pairs = [_components(one - other) for one, other in combinations(strategies, 2)]
-    seed, problem, residual = (max(0.0, float(v)) for v in np.mean(pairs, axis=0))
-    return Variances(
-        seed=seed,
-        problem=problem,
-        residual=residual,
-        problems=strategies[0].shape[1],
-        asked=asked,
-        gain_seed=max(0.0, float(np.mean([_components(one)[0] for one in strategies]))),
-        seed_correlation=_correlation([one.mean(axis=1) for one in strategies]),
-        problem_correlation=_correlation([one.mean(axis=0) for one in strategies]),
-    )
-
-
-def _components(d: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Variances of seed, problem and residual by a two-way analysis; they may be below 0."""
-    n, problems = d.shape
-    by_seed, by_problem = d.mean(axis=1), d.mean(axis=0)
-    rest = d - by_seed[:, None] - by_problem + d.mean()
-    residual = float(np.sum(rest**2)) / ((n - 1) * (problems - 1))
-    seed = float(by_seed.var(ddof=1)) - residual / problems
-    return seed, float(by_problem.var(ddof=1)) - residual / n, residual
-
-
-def _correlation(strategies: Sequence[NDArray[np.float64]]) -> float | None:
-    """The mean correlation of two of them; None if one does not vary."""
-    if any(np.ptp(one) == 0 for one in strategies):
-        return None
-    found = [np.corrcoef(one, other)[0, 1] for one, other in combinations(strategies, 2)]
-    return float(np.mean(found))
 
 
 def suite_sd(models: Sequence[NoiseModel], problems: Sequence[int]) -> float | None:

@@ -10,29 +10,27 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import ValidationError
 
 from dataenvgym.config.composition import compose
 from dataenvgym.config.identity import check_folder_name, free_keys
 from dataenvgym.config.run_directory import is_done, run_directory
-from dataenvgym.errors import BrokenFileError, ConfigurationError, did_you_mean, first_fault
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.grid import Choice, Grid, parse_grid, parsed
+from dataenvgym.studies.noise import read_model
 from dataenvgym.studies.racing import least_seeds
 from dataenvgym.studies.statistics import Test, choose_test
 from dataenvgym.workspace import FORMAT, refuse_newer
 
-ModelT = TypeVar("ModelT", bound=Model)
 Role = Literal["strategy", "floor", "ceiling"]
 FLOOR, CEILING = "none", "gold"
 """The agents of the bounds."""
@@ -263,14 +261,6 @@ def _cells(
     return cells
 
 
-def record_budget(config: DictConfig) -> float:
-    """The most records that an episode trains on; infinite if there is no limit."""
-    each = config.agent.get("records_per_iteration")
-    most = config.environment.get("max_records")
-    planned = math.inf if each is None else float(each) * int(config.episode.iterations)
-    return min(planned, math.inf if most is None else float(most))
-
-
 def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     """The tasks and a hash of the common overrides, so more seeds or strategies extend a study."""
     tasks = [grid.suite] if grid.suite else [task.name for task in grid.tasks]
@@ -282,14 +272,6 @@ def _default_name(grid: Grid, config_dir: str | Path | None) -> str:
     if not decisive:
         return name
     return f"{name}-{hashlib.sha256(chr(10).join(decisive).encode()).hexdigest()[:8]}"
-
-
-def read_model(path: Path, kind: type[ModelT], way_out: str) -> ModelT:
-    """Read the JSON in `path` as a model; BrokenFileError names the first fault and the way out."""
-    try:
-        return kind.model_validate(read_json(path))
-    except ValidationError as error:
-        raise BrokenFileError(f"{path} is damaged: {first_fault(error)}; {way_out}") from error
 
 
 # --- study.json ---

@@ -11,9 +11,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import DictConfig
 
 from dataenvgym import exact_json
 from dataenvgym.environments.identity import read_identity
@@ -21,13 +26,14 @@ from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.episodes.run_files import losses_in, mean_loss
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.metrics.estimators import Estimate, estimate, noise_floor
 from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
 from dataenvgym.records.instances import count_faults
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import read_jsonl
 from dataenvgym.studies.aggregate import SuiteScores
+from dataenvgym.studies.noise import SPLITS, Measure, NoiseModel, Variances, conditions
 from dataenvgym.studies.plan import Role
 from dataenvgym.studies.racing import Race
 from dataenvgym.studies.statistics import (
@@ -499,3 +505,87 @@ def _mean(values: Sequence[float]) -> float:
 def _mean_errors(runs: Sequence[Faults]) -> dict[str, float]:
     names = sorted({name for one in runs for name in one})
     return {name: sum(one.get(name, 0) for one in runs) / len(runs) for name in names}
+
+
+# --- the noise of a task ---
+
+
+def fit_noise(
+    task: str,
+    runs: Mapping[str, Mapping[int, RunMeasures]],
+    *,
+    config: DictConfig,
+    seconds: Mapping[str, float],
+    ceiling: float | None = None,
+) -> NoiseModel:
+    """Fit the noise model of a task from runs by strategy and seed, and the `config` of one.
+
+    Raises:
+        ConfigurationError: for fewer than two strategies, three seeds or two problems in common.
+    """
+    seeds = sorted(set.intersection(*(set(of) for of in runs.values()))) if runs else []
+
+    def gains(run: RunMeasures, measure: Measure) -> dict[str, float]:
+        if measure == "test_gain":
+            return difference(run.test_after_rewards, run.test_before_rewards)
+        iterations = len(run.result.val_scores) - 1
+        means = mean_validation_rewards(run.directory, iterations=iterations)
+        return difference(means, run.val_before_rewards)
+
+    variances: dict[Measure, Variances] = {}
+    if len(runs) > 1 and len(seeds) > 2:
+        for measure, split in SPLITS.items():
+            of_runs = [[gains(of[seed], measure) for seed in seeds] for of in runs.values()]
+            shared = sorted(set.intersection(*(set(one) for of in of_runs for one in of)))
+            if len(shared) > 1:
+                matrices = [np.array([[one[i] for i in shared] for one in of]) for of in of_runs]
+                variances[measure] = _variances(matrices, config.task.get(split))
+    if not variances:
+        raise ConfigurationError(
+            f"the noise of {task!r} cannot be fitted from {len(runs)} strategies with {len(seeds)} "
+            "finished seeds in common; 2 strategies, 3 seeds and 2 problems are the least, and 10 "
+            "seeds better"
+        )
+    return NoiseModel(
+        task=task,
+        conditions=conditions(config),
+        strategies=tuple(runs),
+        seeds=len(seeds),
+        variances=variances,
+        seconds=dict(seconds),
+        ceiling=ceiling,
+    )
+
+
+def _variances(strategies: Sequence[NDArray[np.float64]], asked: int | None) -> Variances:
+    """Variance components from matrices of gains, seeds x problems."""
+    pairs = [_components(one - other) for one, other in combinations(strategies, 2)]
+    seed, problem, residual = (max(0.0, float(v)) for v in np.mean(pairs, axis=0))
+    return Variances(
+        seed=seed,
+        problem=problem,
+        residual=residual,
+        problems=strategies[0].shape[1],
+        asked=asked,
+        gain_seed=max(0.0, float(np.mean([_components(one)[0] for one in strategies]))),
+        seed_correlation=_correlation([one.mean(axis=1) for one in strategies]),
+        problem_correlation=_correlation([one.mean(axis=0) for one in strategies]),
+    )
+
+
+def _components(d: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Variances of seed, problem and residual by a two-way analysis; they may be below 0."""
+    n, problems = d.shape
+    by_seed, by_problem = d.mean(axis=1), d.mean(axis=0)
+    rest = d - by_seed[:, None] - by_problem + d.mean()
+    residual = float(np.sum(rest**2)) / ((n - 1) * (problems - 1))
+    seed = float(by_seed.var(ddof=1)) - residual / problems
+    return seed, float(by_problem.var(ddof=1)) - residual / n, residual
+
+
+def _correlation(strategies: Sequence[NDArray[np.float64]]) -> float | None:
+    """The mean correlation of two of them; None if one does not vary."""
+    if any(np.ptp(one) == 0 for one in strategies):
+        return None
+    found = [np.corrcoef(one, other)[0, 1] for one, other in combinations(strategies, 2)]
+    return float(np.mean(found))

@@ -25,9 +25,8 @@ from dataenvgym.episodes.report import write_missing_report
 from dataenvgym.episodes.summary import read_summary
 from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
-from dataenvgym.executors import EpisodeJob, EpisodeOutcome, TogetherExecutor, build_executor
-from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.executors.interface import build_episode
+from dataenvgym.executors.in_process import InProcessExecutor, TogetherExecutor
+from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome, build_episode, build_executor
 from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.comparison import (
     Difference,
@@ -38,10 +37,10 @@ from dataenvgym.studies.comparison import (
     sum_up,
 )
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-from dataenvgym.studies.noise import fit_noise, read_noise, write_noise
+from dataenvgym.studies.noise import read_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study, read_state, write_state
 from dataenvgym.studies.racing import WARM_UP, Race, run_race
-from dataenvgym.studies.results import RunMeasures, StudyResults, measure_run, run_area
+from dataenvgym.studies.results import RunMeasures, StudyResults, fit_noise, measure_run, run_area
 from dataenvgym.studies.tables import standing_text, write_results
 from dataenvgym.workspace import opened
 

@@ -175,7 +175,7 @@ def _had_here(config: dict[str, Any], here: Here) -> Iterator[tuple[str, object]
     for key, value in values.items():
         if not isinstance(value, str):
             continue
-        if (key, value) == ("executor._target_", "dataenvgym.executors.SlurmExecutor"):
+        if key == "executor._target_" and value.endswith(".SlurmExecutor"):
             yield "executor.cluster", "local"
         if key.endswith(".base_url"):
             yield key, here.models

@@ -7,15 +7,11 @@ import pytest
 
 from dataenvgym.config import compose
 from dataenvgym.episodes import EpisodeCallback
-from dataenvgym.executors import (
-    EpisodeJob,
-    ExecutorInterface,
-    InProcessExecutor,
-    ProcessExecutor,
-    RayExecutor,
-    SlurmExecutor,
-    TogetherExecutor,
-)
+from dataenvgym.executors.in_process import InProcessExecutor, TogetherExecutor
+from dataenvgym.executors.interface import EpisodeJob, ExecutorInterface
+from dataenvgym.executors.processes import ProcessExecutor
+from dataenvgym.executors.ray_executor import RayExecutor
+from dataenvgym.executors.slurm_executor import SlurmExecutor
 from tests.run_contents import contents
 from tests.studies.conftest import enter
 

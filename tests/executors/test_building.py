@@ -7,7 +7,9 @@ import pytest
 from dataenvgym.config import compose, run_name
 from dataenvgym.config.identity import decisive_values
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.executors import InProcessExecutor, RayExecutor, build_executor
+from dataenvgym.executors.in_process import InProcessExecutor
+from dataenvgym.executors.interface import build_executor
+from dataenvgym.executors.ray_executor import RayExecutor
 
 
 def test_the_executor_of_a_configuration_is_built():

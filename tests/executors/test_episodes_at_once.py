@@ -11,7 +11,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.episodes import events, run_episode
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.executors import InProcessExecutor
+from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_jsonl
 

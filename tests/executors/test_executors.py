@@ -18,8 +18,8 @@ from dataenvgym.errors import (
     RunDirectoryError,
     WorkerLostError,
 )
-from dataenvgym.executors import InProcessExecutor
 from dataenvgym.executors.episode_driver import DrivenEpisode
+from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.executors.worker import (
     CarriedError,
     WorkerContext,

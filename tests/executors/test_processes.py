@@ -11,7 +11,8 @@ import pytest
 
 from dataenvgym.episodes import EpisodeCallback
 from dataenvgym.errors import ConfigurationError, WorkerLostError
-from dataenvgym.executors import ProcessExecutor, processes
+from dataenvgym.executors import processes
+from dataenvgym.executors.processes import ProcessExecutor
 from dataenvgym.progress import ProgressMessage
 from dataenvgym.storage import read_json
 from tests.executors.conftest import SCRIPTED
@@ -104,7 +105,8 @@ import sys
 from pathlib import Path
 from dataenvgym.config import compose
 from dataenvgym.episodes import EpisodeCallback
-from dataenvgym.executors import EpisodeJob, ProcessExecutor
+from dataenvgym.executors.interface import EpisodeJob
+from dataenvgym.executors.processes import ProcessExecutor
 
 class Sign(EpisodeCallback):
     def on_start(self, plan):

@@ -21,7 +21,8 @@ HELD = ("agent._target_=my_students.Held", "+agent.mark=mark-${seed}")
 DRIVER = f"""
 import sys
 from dataenvgym.config import compose
-from dataenvgym.executors import EpisodeJob, RayExecutor
+from dataenvgym.executors.interface import EpisodeJob
+from dataenvgym.executors.ray_executor import RayExecutor
 
 options = {[*SCRIPTED, *HELD]}
 jobs = [EpisodeJob(compose([*options, "name=run-%d" % n, "seed=%d" % n])) for n in (0, 1)]

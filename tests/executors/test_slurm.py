@@ -6,12 +6,9 @@ from random import Random
 import pytest
 
 from dataenvgym.errors import ConfigurationError, WorkerLostError
-from dataenvgym.executors import (
-    InProcessExecutor,
-    SlurmExecutor,
-    episode_driver,
-    slurm_executor,
-)
+from dataenvgym.executors import episode_driver, slurm_executor
+from dataenvgym.executors.in_process import InProcessExecutor
+from dataenvgym.executors.slurm_executor import SlurmExecutor
 from dataenvgym.storage import read_json
 from tests.executors.conftest import Listener
 from tests.run_contents import contents

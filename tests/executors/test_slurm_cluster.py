@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from dataenvgym.executors import SlurmExecutor
+from dataenvgym.executors.slurm_executor import SlurmExecutor
 from dataenvgym.storage import read_json
 from tests.run_contents import contents
 

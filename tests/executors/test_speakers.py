@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.errors import InvalidRecordError, RunDirectoryError
 from dataenvgym.evaluation import run_evaluation
-from dataenvgym.executors import InProcessExecutor
+from dataenvgym.executors.in_process import InProcessExecutor
 from dataenvgym.storage import read_json
 
 TALK = '''

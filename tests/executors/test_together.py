@@ -7,7 +7,8 @@ import signal
 import pytest
 
 from dataenvgym.config import compose
-from dataenvgym.executors import InProcessExecutor, TogetherExecutor, in_process
+from dataenvgym.executors import in_process
+from dataenvgym.executors.in_process import InProcessExecutor, TogetherExecutor
 from dataenvgym.executors.interface import EpisodeJob
 from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json, read_jsonl

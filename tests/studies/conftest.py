@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.studies import StudyResults, run_study
 from dataenvgym.studies.comparison import sum_up
-from dataenvgym.studies.results import RunMeasures, SeedResult, StrategyRuns
+from dataenvgym.studies.results import RunMeasures, SeedResult, StrategyRuns, StudyResults
+from dataenvgym.studies.study import run_study
 from tests.conftest import shared_pictures
 
 MY_STUDENTS = (Path(__file__).parents[1] / "my_students.py").read_text()

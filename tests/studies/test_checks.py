@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, NewerFormatError
 from dataenvgym.storage import write_json
-from dataenvgym.studies import run_study
+from dataenvgym.studies.study import run_study
 from dataenvgym.workspace import FORMAT
 
 GRID = ("agent=random,skill_list", "seed=0,1")

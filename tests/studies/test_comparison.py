@@ -8,7 +8,8 @@ from dataenvgym.episodes import run_episode
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.studies import compare_runs, run_study
+from dataenvgym.studies.comparison import compare_runs
+from dataenvgym.studies.study import run_study
 
 
 @pytest.fixture

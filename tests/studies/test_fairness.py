@@ -12,7 +12,8 @@ from dataenvgym.studies.comparison import (
     config_differences,
     result_differences,
 )
-from dataenvgym.studies.plan import Cell, record_budget
+from dataenvgym.studies.noise import record_budget
+from dataenvgym.studies.plan import Cell
 from dataenvgym.studies.results import StrategyRuns
 from tests.studies.conftest import made_run
 

@@ -15,12 +15,12 @@ from dataenvgym.studies.noise import (
     NoiseModel,
     Variances,
     conditions,
-    fit_noise,
     read_noise,
     spread_of_seeds,
     write_noise,
 )
 from dataenvgym.studies.plan import plan_study
+from dataenvgym.studies.results import fit_noise
 from dataenvgym.studies.statistics import detectable_effect
 from dataenvgym.studies.study import Study
 from tests.studies.conftest import SMALL, made_run

@@ -11,8 +11,9 @@ from scipy import integrate, stats
 from benchmarks.racing import TRUTHS, simulate
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.storage import read_json
-from dataenvgym.studies import Study, compare_runs, plan_study, run_study
 from dataenvgym.studies.budget import plan_report
+from dataenvgym.studies.comparison import compare_runs
+from dataenvgym.studies.plan import plan_study
 from dataenvgym.studies.racing import (
     SPREAD,
     WARM_UP,
@@ -22,6 +23,7 @@ from dataenvgym.studies.racing import (
     run_race,
     simulated_share,
 )
+from dataenvgym.studies.study import Study, run_study
 from dataenvgym.studies.tables import markdown, standing_text
 from tests.studies.conftest import SMALL, enter
 

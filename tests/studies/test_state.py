@@ -6,8 +6,8 @@ import pytest
 
 from dataenvgym.errors import BrokenFileError, NewerFormatError
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.studies import Study, plan_study
-from dataenvgym.studies.plan import read_state, write_state
+from dataenvgym.studies.plan import plan_study, read_state, write_state
+from dataenvgym.studies.study import Study
 from tests.studies.conftest import SMALL
 
 GRID = ("agent=random,open_ended", "seed=0,1", *SMALL)

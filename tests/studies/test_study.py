@@ -12,8 +12,9 @@ import pytest
 from dataenvgym.cli.main import parse_arguments
 from dataenvgym.errors import ConfigChangedError, ConfigurationError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.studies import Study, plan_study, run_study
+from dataenvgym.studies.plan import plan_study
 from dataenvgym.studies.results import measure_run
+from dataenvgym.studies.study import Study, run_study
 from dataenvgym.workspace import locked
 
 GRID = ("agent=random,skill_list", "seed=0,1")
