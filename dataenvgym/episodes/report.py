@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -158,15 +159,20 @@ def _lines(run: RunFiles) -> Iterator[str]:
         yield from (f"- {cell(line)}" for line in warning_lines(run.summary.warnings))
         yield ""
     yield "![Validation score by iteration, overall and by skill](curve.png)"
-    yield from _what_ran(run)
-    yield from _iterations(run)
-    yield from _skills(run)
-    yield from _forest(run)
-    yield from _what_helped(run)
-    yield from _records(run)
-    yield from _still_wrong(run)
-    yield from _files(run)
-    yield from _timings(run)
+    sections: dict[str, Callable[[RunFiles], Iterator[str]]] = {
+        "Setup": _what_ran,
+        "Iterations": _iterations,
+        "Skills": _skills,
+        f"The forest after iteration {run.best}": _forest,
+        "What helped": _what_helped,
+        "Some of the training records": _records,
+        f"Still wrong after iteration {run.best}": _still_wrong,
+        "Files": _files,
+        "Timings": _timings,
+    }
+    for title, write in sections.items():
+        if lines := [*write(run)]:
+            yield from ("", f"## {title}", "", *lines)
 
 
 def _what_ran(run: RunFiles) -> Iterator[str]:
@@ -197,12 +203,10 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
         }
         cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
         rows["teacher"] = ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
-    yield from _section("Setup")
     yield from markdown_table(["", ""], rows.items())
 
 
 def _iterations(run: RunFiles) -> Iterator[str]:
-    yield from _section("Iterations")
     iterations = run.summary.iterations
     named = run.summary.score_names
     has_rate = any(one.no_answer_rate is not None for one in iterations)
@@ -236,7 +240,6 @@ def _skills(run: RunFiles) -> Iterator[str]:
     pairs = _base_and_best(run)
     if not any(base.skill for base, _ in pairs):
         return
-    yield from _section("Skills")
     reports = (run.results[0].report, run.results[run.best].report)
     named = sorted({name for report in reports for s in report.skills for name in s.scores})
     apart, named = (named, []) if len(named) > _MOST_NAMED else ([], named)
@@ -275,10 +278,8 @@ def _skills(run: RunFiles) -> Iterator[str]:
 
 
 def _forest(run: RunFiles) -> Iterator[str]:
-    forest = run.forest(run.best)
-    if forest is None:
+    if (forest := run.forest(run.best)) is None:
         return
-    yield from _section(f"The forest after iteration {run.best}")
     names = ["skill", "subskill", "allocation", "made", "last move and its reward"]
     names += ["validation", "before training", "training"]
     rows = (
@@ -289,18 +290,12 @@ def _forest(run: RunFiles) -> Iterator[str]:
 
 
 def _what_helped(run: RunFiles) -> Iterator[str]:
-    if (attribution := read_attribution(run.directory, run.results)).tables:
-        yield ""
-        yield "## What helped"
-        yield from attribution_lines(attribution, most=_MOST_GROUPS)
+    attribution = read_attribution(run.directory, run.results)
+    yield from islice(attribution_lines(attribution, most=_MOST_GROUPS), 1, None)
 
 
 def _records(run: RunFiles) -> Iterator[str]:
-    records = list(run.records())
-    if not records:
-        return
-    yield from _section("Some of the training records")
-    for i, datum in enumerate(_spread(records)):
+    for i, datum in enumerate(_spread(list(run.records()))):
         if i:
             yield ""
         source = datum.provenance
@@ -312,7 +307,6 @@ def _records(run: RunFiles) -> Iterator[str]:
 
 def _still_wrong(run: RunFiles) -> Iterator[str]:
     wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
-    yield from _section(f"Still wrong after iteration {run.best}")
     n = run.summary.best.n_val - run.summary.best.n_errors
     yield f"{len(wrong)} of {n} validation instances."
     for completed in _spread(wrong):
@@ -325,7 +319,6 @@ def _still_wrong(run: RunFiles) -> Iterator[str]:
 
 
 def _files(run: RunFiles) -> Iterator[str]:
-    yield from _section("Files")
     for name, what in (
         ("config.yaml", "the configuration"),
         ("environment.json", "student, task and package versions"),
@@ -342,7 +335,6 @@ def _files(run: RunFiles) -> Iterator[str]:
 
 
 def _timings(run: RunFiles) -> Iterator[str]:
-    yield from _section("Timings")
     yield "Seconds by phase."
     yield ""
     names = (*PHASES, "total")
@@ -351,12 +343,6 @@ def _timings(run: RunFiles) -> Iterator[str]:
         for one in run.summary.iterations
     ]
     yield from markdown_table(["iteration", *names], rows)
-
-
-def _section(name: str) -> Iterator[str]:
-    yield ""
-    yield f"## {name}"
-    yield ""
 
 
 def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -152,7 +151,9 @@ def generate(
     source = Path(str(config.input)).expanduser()
     rows = [row.values for row in _checked(read_rows(source), prompt, str(config.field))]
     settings = _settings(config, prompt, source)
-    directory = _directory(config, settings, source)
+    directory = Path(str(config.generations_dir)).expanduser() / str(
+        config.name or f"{source.name.partition('.')[0]}-{digest(_GENERATIONS.decisive(settings))}"
+    )
     if fresh and directory.exists():
         _GENERATIONS.recognize(directory)
         known = sorted(directory.glob("chunk-*" if only is None else f"chunk-{int(only):04d}"))
@@ -230,22 +231,16 @@ def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[
 
 def _settings(config: DictConfig, prompt: Prompt, source: Path) -> DictConfig:
     values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
-    content = {name: values[name] for name in _SECTIONS}
-    shown = examples_of(config.worked_examples).model_dump() if config.worked_examples else None
-    content |= {
+    content = {
+        **{name: values[name] for name in _SECTIONS},
         "prompt": prompt.model_dump(),
         "input": hash_files(source)[:16],
-        "worked_examples": shown,
+        "worked_examples": examples_of(config.worked_examples).model_dump()
+        if config.worked_examples
+        else None,
     }
     settings: DictConfig = OmegaConf.create(literal(content))
     return settings
-
-
-def _directory(config: DictConfig, settings: DictConfig, source: Path) -> Path:
-    name = config.name
-    if name is None:
-        name = f"{source.name.partition('.')[0]}-{digest(_GENERATIONS.decisive(settings))}"
-    return Path(str(config.generations_dir)).expanduser() / str(name)
 
 
 class _Work:
@@ -396,7 +391,7 @@ class _Work:
         while True:
             for row in islice(wanted, self._at_once - waiting):
                 future = predictor.submit(self._conversation(row), sampling)
-                future.add_done_callback(partial(_put, done, row))
+                future.add_done_callback(partial(lambda row, of: done.put((row, of)), row))
                 waiting += 1
             if not waiting:
                 return
@@ -411,10 +406,6 @@ class _Work:
             for name, value in values.items()
         }
         return self._prompt.render(**texts)
-
-
-def _put(done: SimpleQueue[tuple[int, Any]], row: int, found: Future[Reply | Failure]) -> None:
-    done.put((row, found))
 
 
 def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -46,13 +46,13 @@ def import_ray() -> Any:
 
 @contextmanager
 def cluster(
-    address: str | None, own: Mapping[str, int | None], needs: Mapping[str, float]
+    address: str | None, num_cpus: int | None, needs: Mapping[str, float]
 ) -> Iterator[None]:
     """Use the Ray that this process is connected to, or connect to one for the block.
 
     Args:
         address: of a cluster to join; None starts one here, unless RAY_ADDRESS names one.
-        own: `num_cpus` and `num_gpus` of a cluster that is started here; None takes all.
+        num_cpus: of a cluster that is started here; None takes all.
         needs: the CPUs and GPUs of an episode, by Ray's names for them.
     """
     ray = import_ray()
@@ -70,7 +70,7 @@ def cluster(
                         log_to_driver=False,
                         logging_level="error",
                         include_dashboard=None if address else False,
-                        **{name: value for name, value in own.items() if value is not None},
+                        **({} if num_cpus is None else {"num_cpus": num_cpus}),
                     )
         except (ConnectionError, ValueError) as error:
             raise ConfigurationError(
@@ -83,7 +83,7 @@ def cluster(
                 if needed > (has := there.get(kind, 0)):  # it would wait forever
                     raise ConfigurationError(
                         f"executor.{options[kind]} is {needed:g}, and the Ray cluster here has "
-                        f"{has:g} {kind}s; ask for fewer, or set executor.num_{kind.lower()}s"
+                        f"{has:g} {kind}s; ask for fewer"
                     )
             yield
         finally:
@@ -186,7 +186,7 @@ class RayExecutor:
 
     Args:
         address: of a cluster; None starts one on this machine, unless RAY_ADDRESS names one.
-        num_cpus, num_gpus: of the cluster that is started here; None takes all.
+        num_cpus: of the cluster that is started here; None takes all.
         cpus_per_episode: CPUs for one episode and its student: the student's number of threads.
         gpus_per_predictor: GPUs for one student, which sees no others.
         max_restarts: the most times that an episode's lost process is replaced.
@@ -201,35 +201,31 @@ class RayExecutor:
         *,
         address: str | None = None,
         num_cpus: int | None = None,
-        num_gpus: int | None = None,
         cpus_per_episode: float = 1,
         gpus_per_predictor: float = 0,
         max_restarts: int = 3,
     ) -> None:
-        if address is not None and (num_cpus is not None or num_gpus is not None):
+        if address is not None and num_cpus is not None:
             raise ConfigurationError(
-                f"address is {address!r}, so an existing cluster is used; num_cpus and num_gpus "
-                "are for a cluster that is started here, and have to be null"
+                f"address is {address!r}, so an existing cluster is used; num_cpus is for a "
+                "cluster that is started here, and has to be null"
             )
         check_at_least(1, num_cpus=1 if num_cpus is None else num_cpus)
         check_at_least(
             0,
-            num_gpus=num_gpus or 0,
             cpus_per_episode=cpus_per_episode,
             gpus_per_predictor=gpus_per_predictor,
             max_restarts=max_restarts,
         )
         self.address = address
         self.num_cpus = num_cpus
-        self.num_gpus = num_gpus
         self.cpus_per_episode = cpus_per_episode
         self.gpus_per_predictor = gpus_per_predictor
         self.max_restarts = max_restarts
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
-        own = {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus}
         needs = {"CPU": self.cpus_per_episode, "GPU": self.gpus_per_predictor}
-        with cluster(self.address, own, needs):
+        with cluster(self.address, self.num_cpus, needs):
             refuse_unshared([episode.directory for episode in episodes], needs)
             tasks = _Tasks(self.cpus_per_episode, self.gpus_per_predictor)
             return drive(episodes, tasks, opens=True, max_restarts=self.max_restarts)

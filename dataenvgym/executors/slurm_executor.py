@@ -46,17 +46,6 @@ _ENDED = {
 _log = logging.getLogger(__name__)
 
 
-def import_submitit() -> Any:
-    """The package `submitit`; raises ConfigurationError if it is not installed."""
-    try:
-        import submitit
-    except ImportError as error:
-        raise ConfigurationError(
-            'executor=slurm needs submitit, which is not installed: pip install "dataenvgym[slurm]"'
-        ) from error
-    return submitit
-
-
 class SlurmExecutor:
     """Runs each episode as a Slurm job; the driver waits for all of them.
 
@@ -64,9 +53,7 @@ class SlurmExecutor:
         timeout_min: the time limit of a job, in minutes.
         cpus_per_task: CPUs for one episode and its student.
         gpus_per_node: GPUs for one episode and its student.
-        mem_gb: memory of a job; None leaves it to the cluster.
-        partition: of the cluster; None takes its default.
-        parameters: more of `sbatch`'s options by name, such as {"account": "mine", "qos": "low"}.
+        parameters: more of `sbatch`'s options by name, such as {"partition": "gpu", "mem": "32G"}.
         at_once: the most jobs in the queue at a time; None submits all.
         max_restarts: how often a lost job is replaced. One that reached its time limit is queued
             again as often as it needs, but not more than three times without a new file in its run
@@ -84,8 +71,6 @@ class SlurmExecutor:
         timeout_min: int = 240,
         cpus_per_task: int = 1,
         gpus_per_node: int = 0,
-        mem_gb: float | None = None,
-        partition: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         at_once: int | None = None,
         max_restarts: int = 3,
@@ -93,23 +78,15 @@ class SlurmExecutor:
         cluster: Cluster = "slurm",
     ) -> None:
         check_one_of(get_args(Cluster), cluster=cluster)
-        check_at_least(1, timeout_min=timeout_min, cpus_per_task=cpus_per_task)
-        check_at_least(1, at_once=1 if at_once is None else at_once)
-        check_at_least(
-            0, gpus_per_node=gpus_per_node, max_restarts=max_restarts, mem_gb=mem_gb or 0
-        )
-        if partition is not None and "partition" in (parameters or {}):
-            raise ConfigurationError(
-                f"partition is {partition!r} and parameters has another one, expected one of them"
-            )
+        at_least_1 = {"at_once": 1 if at_once is None else at_once}
+        check_at_least(1, timeout_min=timeout_min, cpus_per_task=cpus_per_task, **at_least_1)
+        check_at_least(0, gpus_per_node=gpus_per_node, max_restarts=max_restarts)
         self.limits = {
             "timeout_min": timeout_min,
             "cpus_per_task": cpus_per_task,
             "gpus_per_node": gpus_per_node,
-            **({} if mem_gb is None else {"mem_gb": mem_gb}),
         }
-        own = {**({} if partition is None else {"partition": partition}), **(parameters or {})}
-        self.parameters = own
+        self.parameters = dict(parameters or {})
         self.at_once = at_once
         self.max_restarts = max_restarts
         self.folder = None if folder is None else Path(folder)
@@ -119,7 +96,13 @@ class SlurmExecutor:
         if not episodes:
             return []
         folder = self.folder or episodes[0].directory.parent / ".jobs"
-        submitit = import_submitit()
+        try:
+            import submitit
+        except ImportError as error:
+            raise ConfigurationError(
+                "executor=slurm needs submitit, which is not installed: pip install "
+                '"dataenvgym[slurm]"'
+            ) from error
         if self.cluster == "slurm" and submitit.SlurmExecutor.affinity() < 0:
             raise ConfigurationError(
                 "executor=slurm finds no Slurm here (no srun): start it on a login node of the "

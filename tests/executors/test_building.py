@@ -31,7 +31,7 @@ def test_the_executor_determines_neither_name_nor_results():
         (["num_cpus=0"], "num_cpus is 0, expected 1 or more"),
         (["max_restarts=-1"], "max_restarts is -1, expected 0 or more"),
         (["gpus_per_predictor=-1"], "gpus_per_predictor is -1, expected 0 or more"),
-        (["address=auto", "num_cpus=2"], "have to be null"),  # an existing cluster has its own
+        (["address=auto", "num_cpus=2"], "null"),  # an existing cluster has its own
     ],
 )
 def test_options_of_ray_that_cannot_be_are_refused(overrides, message):
