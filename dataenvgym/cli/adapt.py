@@ -12,7 +12,7 @@ from dataenvgym.adaptation.arms import Arms, shuffled_contexts
 from dataenvgym.adaptation.report import print_report
 from dataenvgym.adaptation.running import adaptation_config, prepared_adaptation, run_adaptation
 from dataenvgym.adaptation.trials import Work
-from dataenvgym.cli.console import quieten, showing_warnings
+from dataenvgym.cli.console import showing_warnings
 from dataenvgym.cli.dry import lacking, model_of, show_facts, show_prompt
 from dataenvgym.cli.study import wide_console
 from dataenvgym.episodes.display import showing_progress
@@ -23,7 +23,6 @@ from dataenvgym.errors import ConfigurationError, DataEnvGymError, noting_needs
 
 def adapt(arguments: Namespace) -> None:
     """Run the arms, and show their table."""
-    quieten()
     if arguments.prompts is not None and not arguments.dry:
         raise ConfigurationError("--prompts shows prompts without running: add --dry")
     console = wide_console(plain=arguments.plain)

@@ -16,7 +16,7 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.cli.console import open_console, quieten
+from dataenvgym.cli.console import open_console
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
 from dataenvgym.external import (
     ENVIRONMENTS,
@@ -228,7 +228,6 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM",
 
 def doctor(arguments: Namespace) -> None:
     """Show all findings; ExternalError if the default episode cannot run."""
-    quieten()
     console = open_console()
     with console.status("looking"):
         findings = list(examine(Path(arguments.runs_dir)))

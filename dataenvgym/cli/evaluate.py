@@ -12,7 +12,7 @@ from typing import cast
 from rich.console import Console
 from rich.text import Text
 
-from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.dry import lacking, show_facts, show_prompt
 from dataenvgym.cli.evaluation_tables import (
     change_table,
@@ -47,7 +47,6 @@ from dataenvgym.tasks.first_prompts import first_prompts
 
 def evaluate(arguments: Namespace) -> None:
     """Evaluate the student on the problems, with several samples; show its scores and metrics."""
-    quieten()
     console = open_console()
     if arguments.dry:
         with showing_warnings(console), noting_needs() as needs:
@@ -127,7 +126,6 @@ def _evaluate_suite(arguments: Namespace, console: Console) -> None:
 
 def generate_rows(arguments: Namespace) -> None:
     """Generate a reply to each row of a file; show where they are, and what they took."""
-    quieten()
     console = open_console()
     begun = time.monotonic()
     with showing_warnings(console), showing_progress(console, "the model answers"):
@@ -154,7 +152,6 @@ def generate_rows(arguments: Namespace) -> None:
 
 def summary(arguments: Namespace) -> None:
     """Show one table of all evaluations in the folders."""
-    quieten()
     folders = [Path(name).expanduser() for name in arguments.folders or ["evaluations"]]
     directories = [directory for folder in folders for directory in evaluations_in(folder)]
     rows = show_summary(list(dict.fromkeys(directories)), open_console())
@@ -290,7 +287,6 @@ REASONS = 3
 
 def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
-    quieten()
     console = open_console()
     with showing_warnings(console), showing_progress(console, "judging"):
         outcome = rescore_evaluation(

@@ -6,7 +6,7 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 
-from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.study import wide_console
 from dataenvgym.config.run_directory import find_run, runs_in
 from dataenvgym.episodes.attribution import FOLDER, print_table
@@ -79,7 +79,6 @@ def export(arguments: Namespace) -> None:
 
 def attribute(arguments: Namespace) -> None:
     """Train again without each group of records, and show the effects."""
-    quieten()
     directory = run_of(arguments)
     console = wide_console()
     with showing_warnings(console), showing_progress(console, "training without records"):

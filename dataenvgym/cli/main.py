@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from dataenvgym.cli.commands import add_commands
+from dataenvgym.cli.console import quieten
 from dataenvgym.errors import (
     AdapterError,
     BrokenFileError,
@@ -107,21 +108,17 @@ def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser
 def _joined(words: Sequence[str]) -> list[str]:
     """Join words that a shell separated: `KEY={a:`, `1,`, `b:`, `2}`."""
     joined: list[str] = []
-    i = 0
-    while i < len(words):
-        ends = range(i + 1, len(words) + 1)
-        end = next((n for n in ends if _is_closed(" ".join(words[i:n]))), i + 1)
-        joined.append(" ".join(words[i:end]))
-        i = end
+    is_open = False
+    for word in words:
+        if is_open:
+            joined[-1] += f" {word}"
+        else:
+            joined.append(word)
+        _, _, value = joined[-1].partition("=")
+        is_open = value.startswith(("{", "[")) and any(
+            value.count(opening) > value.count(closing) for opening, closing in ("{}", "[]")
+        )
     return joined
-
-
-def _is_closed(text: str) -> bool:
-    """True if the value closes every bracket that it opens, or does not begin with one."""
-    _, _, value = text.partition("=")
-    if not value.startswith(("{", "[")):
-        return True
-    return value.count("{") <= value.count("}") and value.count("[") <= value.count("]")
 
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -156,6 +153,7 @@ def _main(argv: Sequence[str]) -> int:
     if arguments.command is None:
         return _main(["--help"])
     try:
+        quieten()
         with _sigterm_interrupts():
             module, _, function = arguments.function.partition(":")
             getattr(import_module(module), function)(arguments)

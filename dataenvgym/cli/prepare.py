@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
-from dataenvgym.cli.console import open_console, quieten
+from dataenvgym.cli.console import open_console
 from dataenvgym.config.composition import config_folders
 from dataenvgym.config.hydra_files import explaining
 from dataenvgym.episodes.texts import several
@@ -26,7 +26,6 @@ def prepare(arguments: Namespace) -> None:
     Raises:
         ConfigurationError: if some files must be put there by hand; the others are written.
     """
-    quieten()
     console = open_console()
     known = _known(arguments.config_dir)
     if (variable := os.environ.get("DATAENVGYM_DATA")) is None:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from dataenvgym import config as configuration
-from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.config.own_classes import warn_of_changes
 from dataenvgym.config.run_directory import check_run, run_directory
 from dataenvgym.errors import ConfigurationError, noting_needs
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> None:
     """Run the episode, or show the report of a finished one."""
-    quieten()
     if arguments.prompts is not None and not arguments.dry:
         raise ConfigurationError("--prompts shows prompts without running: add --dry")
     console = open_console(plain=arguments.plain)

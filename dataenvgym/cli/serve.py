@@ -15,7 +15,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.config import build_predictor, build_task, compose
 from dataenvgym.config.identity import decisive_values, digest, task_name
 from dataenvgym.config.overrides import parse_overrides
@@ -35,7 +35,6 @@ def serve(arguments: Namespace) -> None:
         ConfigurationError: for another predictor than vLLM, or a server that runs already.
         ServerError: if it does not start, or dies again.
     """
-    quieten()
     from dataenvgym.predictors.vllm import VllmPredictor
     from dataenvgym.predictors.vllm.own_server import OwnServer
 
@@ -80,7 +79,6 @@ _SECTIONS = ("task", "student", "predictor", "trainer")
 
 def serve_adaptation(arguments: Namespace) -> None:
     """Serve until a shutdown request or a signal; stderr shows the address."""
-    quieten()
     from dataenvgym.adaptation.request_queue import opened_queue
     from dataenvgym.adaptation.server import AdaptationServer
 

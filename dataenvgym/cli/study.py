@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dataenvgym.cli.console import open_console, quieten, showing_warnings
+from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.config.run_directory import find_run
 from dataenvgym.errors import ConfigurationError, IncompleteStudyError
 
@@ -35,7 +35,6 @@ def study(arguments: Namespace) -> None:
     from dataenvgym.studies.study import Study
     from dataenvgym.studies.tables import render, render_tables
 
-    quieten()
     console = wide_console(plain=arguments.plain)
     plan = plan_study(
         arguments.overrides,
