@@ -122,10 +122,11 @@ def _scores(task: TaskResult, title: str) -> Cells:
         if any(one.measures.get(measure, _NONE).mean for one in task.strategies)
     }
     has_errors = any(one.errors for one in task.strategies) or (task.floor and task.floor.errors)
-    rows: list[dict[str, str]] = []
+    own = {name: (one_line(name, _NAME_WIDTH),) for name in named}  # not a name of another column
+    rows: list[dict[str | tuple[str], str]] = []
     for one in task.strategies:
         measures, cost = one.measures, one.measures["cost"].mean
-        row = {
+        row: dict[str | tuple[str], str] = {
             "strategy": one.name
             + (f" ({ceiling_title(one, task)})" if one.role == "ceiling" else ""),
             "n": f"{len(one.seeds)}{'*' if one.missing else ''}",
@@ -138,14 +139,14 @@ def _scores(task: TaskResult, title: str) -> Cells:
         if asked:
             row["calls"] = number(measures["requests"].mean, digits=0)
             row["cost"] = "?" if cost is None else f"${cost:.2f}"
-        row |= {one_line(n, _NAME_WIDTH): _gain(one.score_gains.get(n, _NONE)) for n in named}
+        row |= {own[n]: _gain(one.score_gains.get(n, _NONE)) for n in named}
         row |= {n: number(measures[m].mean, digits=digits) for n, (m, digits) in more.items()}
         row["sec."] = number(measures["seconds"].mean, digits=0)
         if has_errors:
             row["errors"] = errors_text(one.errors)
         rows.append(row)
     if task.floor is not None:
-        zeros = {
+        zeros: dict[str | tuple[str], str] = {
             **dict.fromkeys(("records", "calls", "cost"), "0"),
             **{name: number(0.0, digits=digits) for name, (_, digits) in more.items()},
             **dict.fromkeys(("n", "noise", "sec."), ""),
@@ -154,12 +155,12 @@ def _scores(task: TaskResult, title: str) -> Cells:
             "errors": errors_text(task.floor.errors),
         }
         rows.append({name: zeros.get(name, "+.000") for name in (rows[0] if rows else zeros)})
-    names = list(rows[0]) if rows else ["strategy"]
-    gone = ["sec.", *reversed([one_line(n, _NAME_WIDTH) for n in named] + [*more]),
-            "noise", "area", "records"]  # fmt: skip
+    names: list[str | tuple[str]] = list(rows[0]) if rows else ["strategy"]
+    more_names: list[str | tuple[str]] = [*own.values(), *more]
+    gone = ["sec.", *reversed(more_names), "noise", "area", "records"]
     return Cells(
         title,
-        tuple(names),
+        tuple(name if isinstance(name, str) else name[0] for name in names),
         tuple(tuple(row.values()) for row in rows),
         tuple(names.index(name) for name in gone if name in names),
     )
@@ -171,7 +172,10 @@ def _comparisons(task: TaskResult, title: str) -> Cells:
     for one in task.strategies:
         if one.comparisons:
             test, val, area = (one.comparisons[m] for m in ("test_gain", "val_gain", "area"))
-            holm = [_p(c.p_holm) + "*" * ((c.p_holm or 1.0) <= LEVEL) for c in (test, val, area)]
+            holm = [
+                _p(c.p_holm) + "*" * (c.p_holm is not None and c.p_holm <= LEVEL)
+                for c in (test, val, area)
+            ]
             cells = (one.name, str(len(val.seeds)), _gain(test.difference),
                      number(test.noise_floor), _p(test.p), holm[0], _gain(val.difference), holm[1],
                      _gain(area.difference), holm[2])  # fmt: skip
@@ -208,28 +212,18 @@ def standing_text(one: Standing) -> str:
 
 
 def _suite(suite: SuiteScores, base: str) -> Iterator[Cells]:
-    ranked = [one for name in suite.ranking for one in suite.overall if one.strategy == name]
-    if ranked:
+    means = {one.strategy: suite.ranking.get(one.strategy, _NONE) for one in suite.overall}
+    if ranked := sorted(suite.overall, key=lambda one: -(means[one.strategy].mean or 0.0)):
         rows = []
         for one in ranked:
             better = one.improvement.get(base)
             chance = ("", "") if better is None else (number(better.value), _range(better))
-            mean, middle = _gain(suite.ranking[one.strategy], ""), number(one.iqm.value)
+            mean, middle = _gain(means[one.strategy], ""), number(one.iqm.value)
             rows.append((one.strategy, str(one.n), mean, middle, _range(one.iqm), *chance))
-        yield Cells(
-            "suite: scores, from floor (0) to ceiling (1), and ranking by mean",
-            (
-                "strategy",
-                "runs",
-                "mean",
-                "IQM",
-                "95%",
-                f"P(> {one_line(base, _NAME_WIDTH)})",
-                "95%",
-            ),
-            tuple(rows),
-            (6, 1),
-        )
+        chance_of = f"P(> {one_line(base, _NAME_WIDTH)})"
+        names = ("strategy", "runs", "mean", "IQM", "95%", chance_of, "95%")
+        title = "suite: scores, from floor (0) to ceiling (1), and ranking by mean"
+        yield Cells(title, names, tuple(rows), (6, 1))
     if suite.pairs:
         apart = sum(pair.told_apart for pair in suite.pairs)
         yield Cells(

@@ -93,6 +93,20 @@ def test_named_scores_have_a_column_and_are_the_first_to_go_after_the_seconds():
     assert [row[-2] for row in gains.rows] == ["-", "+.250 ±.000", "-", "+.000"]
 
 
+def test_a_named_score_with_the_name_of_another_column_has_its_own():
+    (gains, _) = study_cells(results(score_gains={"records": 0.25}))
+    assert gains.names[-3:] == ("records", "records", "sec.")
+    assert [row[-2] for row in gains.rows][1] == "+.250 ±.000"
+
+
+def test_a_difference_without_any_spread_is_significant():
+    base, same = ({s: made_run(s, (0.5, v), v) for s in range(3)} for v in (0.5, 0.75))
+    found = results_of(
+        StrategyRuns("a", "strategy", base), StrategyRuns("b", "strategy", same), test="t"
+    )
+    assert study_cells(found)[1].rows[0][5] == "<.001*"
+
+
 def test_forgetting_and_refusals_have_a_column_only_if_there_are_any():
     (gains, _) = study_cells(results(forgetting=0.125, n_refused=2))
     assert gains.names[-3:] == ("forgotten", "refused", "sec.")
