@@ -14,6 +14,7 @@ One seed is one run of all arms: it chooses the contexts, and draws the edits an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -46,6 +47,7 @@ class ArmResult(Model):
     edits: tuple[EditResult, ...]
 
 
+@dataclass(frozen=True)
 class Arms:
     """The arms to compare, and how; `base` is always among them.
 
@@ -64,30 +66,22 @@ class Arms:
         ConfigurationError: for an invalid value.
     """
 
-    def __init__(
-        self,
-        names: Sequence[Arm] = ("context_only", "self_edits", "rest_em"),
-        *,
-        split: Split = "validation",
-        contexts: int | None = None,
-        edits: int = 1,
-        repeats: int = 1,
-        at_once: int | Literal["all"] | None = None,
-    ) -> None:
-        for name in names:
+    names: Sequence[Arm] = ("context_only", "self_edits", "rest_em")
+    _: KW_ONLY
+    split: Split = "validation"
+    contexts: int | None = None
+    edits: int = 1
+    repeats: int = 1
+    at_once: int | Literal["all"] | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.names:
             check_one_of(get_args(Arm), names=name)
-        check_one_of(SPLITS, split=split)
-        check_at_least(1, edits=edits, repeats=repeats)
-        if contexts is not None:
-            check_at_least(1, contexts=contexts)
-        if at_once is not None and at_once != "all":
-            check_at_least(1, at_once=at_once)
-        self.names: tuple[Arm, ...] = tuple(names)
-        self.split: Split = split
-        self.contexts = contexts
-        self.edits = edits
-        self.repeats = repeats
-        self.at_once = at_once
+        check_one_of(SPLITS, split=self.split)
+        check_at_least(1, edits=self.edits, repeats=self.repeats)
+        for option, count in (("contexts", self.contexts), ("at_once", self.at_once)):
+            if count is not None and count != "all":
+                check_at_least(1, **{option: count})
 
     def check(
         self, engine: WritesEdits, teacher: TeacherInterface | None, *, retry_errors: bool = False

@@ -12,6 +12,7 @@ all K contexts, row k the student after k contexts on the first k of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Literal, get_args
@@ -78,6 +79,7 @@ class SequenceResult(Model):
     rows: tuple[Row, ...]
 
 
+@dataclass(frozen=True)
 class Continual:
     """Sequences of contexts, and the ways to join their adapters.
 
@@ -93,29 +95,23 @@ class Continual:
         ConfigurationError: for an invalid value.
     """
 
-    def __init__(
-        self,
-        names: Sequence[Join] = ("merged", "stacked"),
-        *,
-        contexts: int = 8,
-        split: Split = "validation",
-        edits: int = 1,
-        replays: Sequence[int] = (0,),
-    ) -> None:
-        for option, value in (("names", names), ("replays", replays)):
+    names: Sequence[Join] = ("merged", "stacked")
+    _: KW_ONLY
+    contexts: int = 8
+    split: Split = "validation"
+    edits: int = 1
+    replays: Sequence[int] = (0,)
+
+    def __post_init__(self) -> None:
+        for option, value in (("names", self.names), ("replays", self.replays)):
             if isinstance(value, str) or not isinstance(value, Iterable) or not value:
                 raise ConfigurationError(f"{option} is {value!r}, expected a list, such as [0, 20]")
-        for name in names:
+        for name in self.names:
             check_one_of(get_args(Join), names=name)
-        for replay in replays:
+        for replay in self.replays:
             check_at_least(0, replays=replay)
-        check_one_of(SPLITS, split=split)
-        check_at_least(1, contexts=contexts, edits=edits)
-        self.names: tuple[Join, ...] = tuple(names)
-        self.contexts = contexts
-        self.split: Split = split
-        self.edits = edits
-        self.replays = tuple(replays)
+        check_one_of(SPLITS, split=self.split)
+        check_at_least(1, contexts=self.contexts, edits=self.edits)
 
     writes = True
     """Whether a model writes edits."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -82,6 +83,7 @@ def policy_record(prompt: Conversation, edit: str) -> ChatDatum:
     return ChatDatum(messages=(*messages, Message(role="assistant", content=edit)), system=system)
 
 
+@dataclass(frozen=True)
 class RestEM:
     """Trains a student to write self-edits, by rounds of selection.
 
@@ -99,31 +101,21 @@ class RestEM:
         ConfigurationError: for an invalid value.
     """
 
-    def __init__(
-        self,
-        trainer: TrainerInterface,
-        *,
-        rounds: int = 2,
-        split: Split = "train",
-        contexts: int | None = None,
-        edits: int = 5,
-        repeats: int = 1,
-        keep: Keep = "best",
-        needs_gain: bool = False,
-    ) -> None:
-        check_at_least(1, rounds=rounds, edits=edits, repeats=repeats)
-        if contexts is not None:
-            check_at_least(1, contexts=contexts)
-        check_one_of(SPLITS, split=split)
-        check_one_of(get_args(Keep), keep=keep)
-        self.trainer = trainer
-        self.rounds = rounds
-        self.split: Split = split
-        self.contexts = contexts
-        self.edits = edits
-        self.repeats = repeats
-        self.keep: Keep = keep
-        self.needs_gain = needs_gain
+    trainer: TrainerInterface
+    _: KW_ONLY
+    rounds: int = 2
+    split: Split = "train"
+    contexts: int | None = None
+    edits: int = 5
+    repeats: int = 1
+    keep: Keep = "best"
+    needs_gain: bool = False
+
+    def __post_init__(self) -> None:
+        check_at_least(1, rounds=self.rounds, edits=self.edits, repeats=self.repeats)
+        check_at_least(1, contexts=1 if self.contexts is None else self.contexts)
+        check_one_of(SPLITS, split=self.split)
+        check_one_of(get_args(Keep), keep=self.keep)
 
     def improve(
         self, trials: EditTrials, contexts: Sequence[Context], directory: Path, of: StudentOf

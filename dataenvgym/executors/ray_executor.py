@@ -21,6 +21,7 @@ import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,7 @@ def _log_lines(data: dict[str, Any], *_: Any, **__: Any) -> None:
 _PATIENCE = 10.0  # seconds for a killed process to disappear
 
 
+@dataclass(frozen=True, kw_only=True)
 class RayExecutor:
     """Runs as many episodes at the same time as the cluster has room for.
 
@@ -196,32 +198,21 @@ class RayExecutor:
             room for an episode, or has a machine that does not see the run directories.
     """
 
-    def __init__(
-        self,
-        *,
-        address: str | None = None,
-        num_cpus: int | None = None,
-        cpus_per_episode: float = 1,
-        gpus_per_predictor: float = 0,
-        max_restarts: int = 3,
-    ) -> None:
-        if address is not None and num_cpus is not None:
+    address: str | None = None
+    num_cpus: int | None = None
+    cpus_per_episode: float = 1
+    gpus_per_predictor: float = 0
+    max_restarts: int = 3
+
+    def __post_init__(self) -> None:
+        if self.address is not None and self.num_cpus is not None:
             raise ConfigurationError(
-                f"address is {address!r}, so an existing cluster is used; num_cpus is for a "
+                f"address is {self.address!r}, so an existing cluster is used; num_cpus is for a "
                 "cluster that is started here, and has to be null"
             )
-        check_at_least(1, num_cpus=1 if num_cpus is None else num_cpus)
-        check_at_least(
-            0,
-            cpus_per_episode=cpus_per_episode,
-            gpus_per_predictor=gpus_per_predictor,
-            max_restarts=max_restarts,
-        )
-        self.address = address
-        self.num_cpus = num_cpus
-        self.cpus_per_episode = cpus_per_episode
-        self.gpus_per_predictor = gpus_per_predictor
-        self.max_restarts = max_restarts
+        check_at_least(1, num_cpus=1 if self.num_cpus is None else self.num_cpus)
+        for name in ("cpus_per_episode", "gpus_per_predictor", "max_restarts"):
+            check_at_least(0, **{name: getattr(self, name)})
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         needs = {"CPU": self.cpus_per_episode, "GPU": self.gpus_per_predictor}
