@@ -149,7 +149,10 @@ def prepared_adaptation(
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
     settings = _settings(config)
-    directory = _directory(config, settings)
+    name = f"{task_name(settings)}-{digest(ADAPTATIONS.decisive(settings))}"
+    if config.name is not None:
+        name = run_name(config)
+    directory = Path(str(config.adaptations_dir)).expanduser() / name
     if not fresh:
         ADAPTATIONS.check(directory, settings)
     arms: Arms | Continual = build_section(config, "arms")
@@ -226,16 +229,6 @@ def _settings(config: DictConfig) -> DictConfig:
     content |= {"engine": _plain(config.agent.engine), "seed": config.seed, "seeds": config.seeds}
     settings: DictConfig = OmegaConf.create(literal(content))
     return settings
-
-
-def _directory(config: DictConfig, settings: DictConfig) -> Path:
-    """The folder of the run: `config.name`, or the task and a hash."""
-    name = config.name
-    if name is None:
-        name = f"{task_name(settings)}-{digest(ADAPTATIONS.decisive(settings))}"
-    else:
-        name = run_name(config)
-    return Path(str(config.adaptations_dir)).expanduser() / name
 
 
 def _with_student(

@@ -31,7 +31,9 @@ def list_options(arguments: Namespace) -> None:
             f"The groups are: {', '.join(known)}."
         )
     width = shutil.get_terminal_size((WIDTH, 24)).columns
-    for group in sorted(groups, key=_place):
+    sections = {group: group.partition("/")[0] for group in groups}
+    places = {name: ORDER.index(of) if of in ORDER else len(ORDER) for name, of in sections.items()}
+    for group in sorted(groups, key=lambda name: (places[name], name)):
         if wanted in (None, group):
             print(f"{group}=")
             for line in _columns(_described(group, groups[group]), width, cut=wanted is None):
@@ -95,8 +97,3 @@ def first_comment(file: Path) -> str:
         lines = (line.strip() for line in stream)
         line = next((line for line in lines if not line.startswith("# @")), "")
     return line.removeprefix("#").strip() if line.startswith("#") else ""
-
-
-def _place(group: str) -> tuple[int, str]:
-    section = group.partition("/")[0]
-    return (ORDER.index(section) if section in ORDER else len(ORDER), group)

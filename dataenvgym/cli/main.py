@@ -108,17 +108,21 @@ def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser
 def _joined(words: Sequence[str]) -> list[str]:
     """Join words that a shell separated: `KEY={a:`, `1,`, `b:`, `2}`."""
     joined: list[str] = []
-    is_open = False
-    for word in words:
-        if is_open:
-            joined[-1] += f" {word}"
-        else:
-            joined.append(word)
-        _, _, value = joined[-1].partition("=")
-        is_open = value.startswith(("{", "[")) and any(
-            value.count(opening) > value.count(closing) for opening, closing in ("{}", "[]")
-        )
+    i = 0
+    while i < len(words):
+        ends = range(i + 1, len(words) + 1)
+        end = next((n for n in ends if _is_closed(" ".join(words[i:n]))), i + 1)
+        joined.append(" ".join(words[i:end]))
+        i = end
     return joined
+
+
+def _is_closed(text: str) -> bool:
+    """True if the value closes every bracket that it opens, or does not begin with one."""
+    _, _, value = text.partition("=")
+    if not value.startswith(("{", "[")):
+        return True
+    return value.count("{") <= value.count("}") and value.count("[") <= value.count("]")
 
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -160,7 +164,11 @@ def _main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt as how:
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
-        return _end(code, _interrupted(how, fresh=getattr(arguments, "fresh", False)))
+        if not (folders := getattr(how, "__notes__", ())):  # see `workspace.noting_interrupt`
+            return _end(code, "interrupted")
+        again = " without --fresh" if getattr(arguments, "fresh", False) else ""
+        finished = f"Finished work is in {folders[-1]}; the same command{again} continues it"
+        return _end(code, f"interrupted. {finished}")
     except BrokenPipeError:  # the reader of our output closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except USER_ERRORS as error:
@@ -194,14 +202,6 @@ def _unexpected(error: Exception, command: str, *, debug: bool) -> int:
         return _end(USER_ERROR, explain_missing(error))
     traceback.print_exc()
     return _end(FAILED, f"{command} failed: {type(error).__name__}: {error}")
-
-
-def _interrupted(interrupt: KeyboardInterrupt, *, fresh: bool) -> str:
-    """Say where the finished part is, and how to continue; see `workspace.noting_interrupt`."""
-    if not (folders := getattr(interrupt, "__notes__", ())):
-        return "interrupted"
-    command = "the same command without --fresh" if fresh else "the same command"
-    return f"interrupted. Finished work is in {folders[-1]}; {command} continues it"
 
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 from rich.console import Console
@@ -16,9 +15,6 @@ from dataenvgym.config.own_classes import warn_of_changes
 from dataenvgym.config.run_directory import check_run, run_directory
 from dataenvgym.errors import ConfigurationError, noting_needs
 from dataenvgym.workspace import noting_interrupt
-
-if TYPE_CHECKING:
-    from dataenvgym.episodes.callbacks import EpisodeCallback
 
 
 def run(arguments: Namespace) -> None:
@@ -53,24 +49,19 @@ def _composed(arguments: Namespace) -> DictConfig:
 
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
+    from dataenvgym.episodes.callbacks import EpisodeCallback, MetricsCallback
     from dataenvgym.episodes.display import EpisodeDisplay
     from dataenvgym.executors.interface import EpisodeJob, build_executor
 
     directory = run_directory(config)
     executor = build_executor(config)
-    callbacks = [EpisodeDisplay(console), *_metrics(config, directory)]
+    callbacks: list[EpisodeCallback] = [EpisodeDisplay(console)]
+    if (backend := config.episode.metrics) is not None:
+        callbacks.append(MetricsCallback(backend, directory=directory / "tensorboard"))
     with noting_interrupt(directory):
         (outcome,) = executor.run([EpisodeJob(config, callbacks, fresh)])
     outcome.result()
     _show_end(directory, console)
-
-
-def _metrics(config: DictConfig, directory: Path) -> list[EpisodeCallback]:
-    if config.episode.metrics is None:
-        return []
-    from dataenvgym.episodes.callbacks import MetricsCallback
-
-    return [MetricsCallback(config.episode.metrics, directory=directory / "tensorboard")]
 
 
 def _show_end(directory: Path, console: Console) -> None:

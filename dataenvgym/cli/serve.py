@@ -13,8 +13,6 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from omegaconf import DictConfig
-
 from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.config import build_predictor, build_task, compose
 from dataenvgym.config.identity import decisive_values, digest, task_name
@@ -87,7 +85,10 @@ def serve_adaptation(arguments: Namespace) -> None:
     config = compose(arguments.overrides, config_dir=arguments.config_dir)
     task = build_task(config)
     predictor = build_predictor(config, task=task)
-    directory = _directory(arguments.adaptations_dir, config)
+    values = decisive_values(config)
+    own = {key: value for key, value in values.items() if key.partition(".")[0] in _SECTIONS}
+    name = f"server-{task_name(config)}-{digest(own)}"  # of this task, student and trainer
+    directory = Path(arguments.adaptations_dir).expanduser() / name
 
     def show(url: str) -> None:
         print(f"{directory.name} is at {url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
@@ -103,10 +104,3 @@ def serve_adaptation(arguments: Namespace) -> None:
         ended_by = server.run(show)
     if ended_by is not None:
         os.kill(os.getpid(), ended_by)  # with the exit code of an interrupted command
-
-
-def _directory(parent: str, config: DictConfig) -> Path:
-    """The folder of the server: another task, student or trainer has another one."""
-    values = decisive_values(config)
-    own = {key: value for key, value in values.items() if key.partition(".")[0] in _SECTIONS}
-    return Path(parent).expanduser() / f"server-{task_name(config)}-{digest(own)}"
