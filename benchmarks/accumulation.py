@@ -127,8 +127,9 @@ def _floor(environment: TeachingEnvironment, folder: Path) -> dict[str, Any]:
         began = time.process_time()
         seconds = dict.fromkeys(spent, 0.0)
         for path, content in contents.items():
-            part = {"dataset": "dataset", "completed.jsonl": "save", "records.jsonl": "check",
-                    "dropped.jsonl": "check"}.get(path.parts[0], "rest")  # fmt: skip
+            part = {"dataset": "dataset", "completed.jsonl": "save", "records.jsonl": "check"}.get(
+                path.parts[0], "rest"
+            )
             if path.parts[0] != "adapter":
                 seconds[part] += _seconds(lambda p=path, c=content: write_bytes(folder / p, c))
         cpus.append(time.process_time() - began)

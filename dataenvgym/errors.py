@@ -28,7 +28,7 @@ from `ValueError`, so that ordinary handlers catch them.
     ├── EvaluationError         an evaluation in which no instance could be scored
     └── RunDirectoryError       a run directory that does not fit the request
         ├── ConfigChangedError  ... because its configuration is another one
-        └── NewerFormatError    ... because a newer dataenvgym wrote it
+        └── FormatError         ... because another version of dataenvgym wrote it
 
 A single failed call is not an exception but a `Failure` (see `dataenvgym.interfaces`). Its instance
 is counted separately, neither as right nor as wrong.
@@ -182,8 +182,8 @@ class ConfigChangedError(RunDirectoryError):
         self.keys = keys
 
 
-class NewerFormatError(RunDirectoryError):
-    """A folder of a run, an evaluation or a study that a newer dataenvgym wrote."""
+class FormatError(RunDirectoryError):
+    """A folder of a run, an evaluation or a study that another version of dataenvgym wrote."""
 
 
 _noted: ContextVar[list[DataEnvGymError] | None] = ContextVar("noted", default=None)

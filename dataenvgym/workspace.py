@@ -3,7 +3,7 @@
 Only one process at a time writes to it: `opened` locks it first (`locked`), then removes leftovers
 of killed processes, and only then lets it change. Errors name a damaged file (`naming_damage`); an
 interrupt names the folder (`noting_interrupt`). Folders have the number of their format
-(`environment.json`, `study.json`); those of a newer program are refused. `config.workspaces` has
+(`environment.json`, `study.json`); those of another format are refused. `config.workspaces` has
 workspaces with a `config.yaml`.
 """
 
@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import BrokenFileError, NewerFormatError, RunDirectoryError
+from dataenvgym.errors import BrokenFileError, FormatError, RunDirectoryError
 from dataenvgym.storage import (
     hash_file,
     is_empty,
@@ -26,7 +26,7 @@ from dataenvgym.storage import (
     remove_temporaries,
 )
 
-FORMAT = 2
+FORMAT = 3
 """The format of the folders that this program writes; see docs/run_directory.md."""
 
 Check = Callable[[], object]
@@ -174,26 +174,25 @@ def _busy(directory: Path) -> RunDirectoryError:
 
 
 def check_format(directory: Path) -> None:
-    """Refuse the folder of a run, an evaluation or a study that a newer program wrote.
+    """Refuse the folder of a run, an evaluation or a study that has another format.
 
     A damaged file passes.
 
     Raises:
-        NewerFormatError: if its format is newer than this program's.
+        FormatError: if its format is not this program's.
     """
     for name in ("environment.json", "study.json"):
         with suppress(FileNotFoundError, NotADirectoryError, BrokenFileError):
-            refuse_newer(directory / name, read_json(directory / name))
+            refuse_format(directory / name, read_json(directory / name))
 
 
-def refuse_newer(path: Path, content: Any) -> None:
-    """Refuse a file with this content if a newer program wrote it; see `check_format`."""
-    found = content.get("format", FORMAT) if isinstance(content, dict) else FORMAT
-    if not isinstance(found, int) or found > FORMAT:
-        versions = content.get("versions")
-        writer = versions.get("dataenvgym") if isinstance(versions, dict) else None
-        known = f" (it was begun with {writer})" if writer else ""
-        raise NewerFormatError(
-            f"{path} has format {found!r}, and this dataenvgym reads format {FORMAT}: a newer "
-            f"dataenvgym wrote it. Update dataenvgym{known}, choose another folder, or start over"
+def refuse_format(path: Path, content: Any) -> None:
+    """Refuse a file with this content if it has another format; see `check_format`."""
+    found = content.get("format") if isinstance(content, dict) else FORMAT
+    if found != FORMAT:
+        is_older = found is None or (isinstance(found, int) and found < FORMAT)
+        raise FormatError(
+            f"{path} has format {found!r}, and this dataenvgym reads format {FORMAT}: "
+            f"{'an older' if is_older else 'a newer'} dataenvgym wrote it. Use that version, "
+            "choose another folder, or start over"
         )

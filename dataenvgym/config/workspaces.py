@@ -103,7 +103,7 @@ class Workspaces(ABC):
         Raises:
             ConfigChangedError: names the keys that differ.
             RunDirectoryError: if the folder is not empty and not a workspace of this kind.
-            NewerFormatError: if a newer dataenvgym wrote it.
+            FormatError: if another version wrote it.
         """
         if is_empty(directory):
             return
@@ -161,7 +161,7 @@ class Workspaces(ABC):
 
         Raises:
             RunDirectoryError: if there is none; suggests the closest name.
-            NewerFormatError: if a newer dataenvgym wrote it.
+            FormatError: if another version wrote it.
         """
         folder = f"{self.kind}s" if folder is None else folder
         for directory in (Path(name).expanduser(), Path(folder) / name):

@@ -20,16 +20,18 @@ duplicate or an overlap.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from operator import not_
+
+from pydantic import Field
 
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, EvaluationOverlap
 from dataenvgym.environments.near_duplicates import Bands, Fingerprint, SeenTexts, bands_of
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, PredictionError
 from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface, TaskInterface
-from dataenvgym.records import CompletedTaskInstance, ScoredDatum, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, Model, ScoredDatum, TrainingDatum
 from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.prompt_template import PLAIN
@@ -55,26 +57,50 @@ Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
 """Returns for each record the reason to drop it, or None."""
 
 
-class CheckedRecords(NamedTuple):
-    """Accepted records, and dropped ones with their reasons.
+ACCEPTED = "accepted"
 
-    `unjudged` counts, by check, the accepted records that a quality check could not judge.
+
+class CheckedRecord(Model):
+    """A record and the verdict on it.
+
+    Attributes:
+        verdict: `ACCEPTED`, or the reason why it was dropped; None before the check.
+        record: as it reaches the student.
+        submitted: as the agent wrote it, if a pressure of the task changed it.
+        unjudged: the reasons of the quality checks that could not judge it.
     """
 
-    accepted: tuple[TrainingDatum, ...]
-    dropped: tuple[tuple[TrainingDatum, str], ...]
-    unjudged: dict[str, int] = {}
+    verdict: str | None = None
+    record: TrainingDatum
+    submitted: TrainingDatum | None = Field(default=None, exclude_if=not_)
+    unjudged: tuple[str, ...] = Field(default=(), exclude_if=not_)
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.verdict == ACCEPTED
+
+
+class CheckedRecords(tuple[CheckedRecord, ...]):
+    """A batch of records with their verdicts, in the order of the agent."""
+
+    @property
+    def accepted(self) -> tuple[TrainingDatum, ...]:
+        """The records to train on."""
+        return tuple(one.record for one in self if one.is_accepted)
 
     @property
     def reasons(self) -> dict[str, int]:
         """The number of dropped records by reason, sorted by name."""
-        return dict(sorted(Counter(reason for _, reason in self.dropped).items()))
+        return _counts(one.verdict or "" for one in self if not one.is_accepted)
 
-    def counting(self, unjudged: Iterable[tuple[TrainingDatum, str]]) -> CheckedRecords:
-        """Return a copy that counts the accepted ones among these unjudged records."""
-        accepted = {id(record) for record in self.accepted}
-        counts = Counter(reason for record, reason in unjudged if id(record) in accepted)
-        return self._replace(unjudged=dict(sorted(counts.items())))
+    @property
+    def unjudged(self) -> dict[str, int]:
+        """The number of accepted records that a quality check could not judge, by check."""
+        return _counts(check for one in self if one.is_accepted for check in one.unjudged)
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
 
 
 class RecordChecks:
@@ -160,9 +186,9 @@ class RecordChecks:
             settle()
         finally:
             self._seen.forget_from(n_before)
+        rows = zip(records, reasons, strict=True)
         return CheckedRecords(
-            tuple(records[i] for i in accepted),
-            tuple((r, why) for r, why in zip(records, reasons, strict=True) if why is not None),
+            CheckedRecord(record=record, verdict=reason or ACCEPTED) for record, reason in rows
         )
 
     @property
@@ -220,7 +246,7 @@ class RecordJudge:
     `PredictionError` ends the run; the same command checks the records again.
 
     Attributes:
-        unjudged: records that a check could not judge, each with the check's reason.
+        unjudged: by the `id` of a record, the reasons of the checks that could not judge it.
     """
 
     def __init__(
@@ -228,7 +254,7 @@ class RecordJudge:
     ) -> None:
         self._checks = checks
         self._predictor = predictor
-        self.unjudged: list[tuple[TrainingDatum, str]] = []
+        self.unjudged: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
 
     def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
         """For each record, return the reason of the first check that it fails, or None.
@@ -261,7 +287,7 @@ class RecordJudge:
                 )
             for i, verdict in zip(left, verdicts, strict=True):
                 if isinstance(verdict, Failure):
-                    self.unjudged.append((records[i], check.reason))
+                    self.unjudged[id(records[i])] += (check.reason,)
                 elif not verdict:
                     reasons[i] = check.reason
         return reasons

@@ -100,7 +100,7 @@ class History:
             record
             for i in np.unique(iterations)
             for record in self._files(taught[i].iteration).read_records(
-                rows[iterations == i].tolist()
+                set(rows[iterations == i].tolist())
             )
         ]
 

@@ -20,7 +20,7 @@ from dataenvgym.run_warnings import warn_run
 from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted_task import known_instances, task_of
-from dataenvgym.workspace import FORMAT, naming_damage, refuse_newer
+from dataenvgym.workspace import FORMAT, naming_damage, refuse_format
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose versions affect results."""
@@ -75,16 +75,16 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     """Read `environment.json`; None if there is none.
 
     Raises:
-        RunDirectoryError: if it is damaged; NewerFormatError: if a newer dataenvgym wrote it.
+        RunDirectoryError: if it is damaged; FormatError: if another version wrote it.
     """
     path = directory / "environment.json"
     if not path.exists():
         return None
     with naming_damage(path, "restore it, or start over"):
         identity = read_json(path)
-        refuse_newer(path, identity)
         if not isinstance(identity, dict) or not identity.keys() >= _ALWAYS:
             raise ValueError(f"it is not a JSON object with {', '.join(sorted(_ALWAYS))}")
+        refuse_format(path, identity)
     return identity
 
 

@@ -1,17 +1,13 @@
 """The folder of an episode's iterations: its files, and how to read them.
 
     iterations/NNN/
-        submitted.jsonl   the records as the agent gave them
-        records.jsonl     accepted records, with id and iteration
-        dropped.jsonl     dropped records: {"reason", "record"}
-        unjudged.json     the number of accepted records that a quality check could not judge, by
-                          check; only if there are any
+        records.jsonl     the agent's records with id and iteration, and the verdict on each
+                          (`CheckedRecord`)
         dataset/, training.yaml, adapter/    written by the predictor's training
         completed.jsonl   the evaluated validation instances
         refused.jsonl     those of the student that the gate refused; `completed.jsonl` then has
                           the answers of the student before
-        bands.npy         hashes for finding near duplicates of the records; a resumed run computes
-                          them if they are missing, as in older runs
+        bands.npy         hashes for finding near duplicates of the accepted records
         iteration.json    `IterationResult`; it exists once the iteration is finished
         files.json        until then: size and hash of each written file (see `checksums`)
 
@@ -24,16 +20,15 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from dataenvgym import exact_json
 from dataenvgym.checksums import OF_TRAINING, FileMark, MarkedFolder, refuse_damage
-from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
 from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import (
@@ -52,7 +47,6 @@ from dataenvgym.storage import (
     read_bytes,
     read_json,
     read_jsonl,
-    read_lines,
     write_bytes,
     write_json,
     write_jsonl,
@@ -73,7 +67,7 @@ class IterationResult(Model):
         unjudged: records accepted although a quality check could not judge them, by check.
         seconds: by phase, and `total`.
         adapter: iteration whose adapter is active, or None for the base student.
-        files: marks (size and hash) of the iteration's files; empty in older runs.
+        files: marks (size and hash) of the iteration's files.
     """
 
     iteration: int
@@ -141,21 +135,6 @@ def read_completed(path: Path) -> list[CompletedTaskInstance]:
         return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
 
 
-def read_records_file(path: Path, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
-    """Read the training records of a file, or only some rows; errors name a damaged file."""
-    with naming_damage(path):
-        if rows is None:
-            values = enumerate(read_jsonl(path))
-            return [parse_training_datum(value, index=i) for i, value in values]
-        wanted = set(rows)
-        lines = (line for line in read_lines(path) if line.strip())
-        return [
-            parse_training_datum(exact_json.loads(line), index=i)
-            for i, line in enumerate(islice(lines, max(wanted, default=-1) + 1))
-            if i in wanted
-        ]
-
-
 class IterationFiles:
     """The files of iteration `number` in `root`, the folder `iterations/`."""
 
@@ -185,51 +164,40 @@ class IterationFiles:
     # --- records ---
 
     def read_submitted(self) -> list[TrainingDatum] | None:
-        """The records as the agent gave them, or None before it did."""
-        path = self.directory / "submitted.jsonl"
-        return read_records_file(path) if path.exists() else None
-
-    def write_submitted(self, records: Iterable[TrainingDatum]) -> None:
-        with self.marks.replacing("submitted.jsonl") as path:
-            write_jsonl(path, (r.model_dump(mode="json") for r in records))
-
-    def read_records(self, rows: Iterable[int] | None = None) -> list[TrainingDatum]:
-        """The accepted records, or only these rows (0-based); none for the base student."""
-        path = self.directory / "records.jsonl"
-        return read_records_file(path, rows) if path.exists() else []
-
-    def read_dropped(self) -> list[tuple[TrainingDatum, str]]:
-        """The dropped records, each with its reason."""
-        path = self.directory / "dropped.jsonl"
-        with naming_damage(path):
-            values = list(read_jsonl(path)) if path.exists() else []
-            return [(parse_training_datum(v["record"]), v["reason"]) for v in values]
+        """The records as the agent gave them, stamped; None before it did."""
+        if not (self.directory / "records.jsonl").exists():
+            return None
+        return [one.submitted or one.record for one in self._read_rows()]
 
     def read_checked(self) -> CheckedRecords | None:
-        """The results of checking the submitted records, or None before the check."""
-        needed = (self.directory / name for name in ("records.jsonl", "dropped.jsonl"))
-        if not all(path.exists() for path in needed):
+        """The records with their verdicts, or None before the check."""
+        rows = self._read_rows()
+        if (first := next(rows, None)) is None or first.verdict is None:
             return None
-        path = self.directory / "unjudged.json"
-        unjudged = read_json(path) if path.exists() else {}
-        return CheckedRecords(tuple(self.read_records()), tuple(self.read_dropped()), unjudged)
+        return CheckedRecords((first, *rows))
 
-    def write_checked(self, checked: CheckedRecords) -> None:
-        """Write the accepted records last: if their file exists, the others do too."""
-        if checked.unjudged:
-            with self.marks.replacing("unjudged.json") as path:
-                write_json(path, checked.unjudged)
-        else:  # a killed check may have left one
-            self.marks.forget(["unjudged.json"])
-            (self.directory / "unjudged.json").unlink(missing_ok=True)
-        dropped = (
-            {"reason": reason, "record": record.model_dump(mode="json")}
-            for record, reason in checked.dropped
-        )
-        with self.marks.replacing("dropped.jsonl") as path:
-            write_jsonl(path, dropped)
+    def read_records(self, numbers: Container[int] | None = None) -> list[TrainingDatum]:
+        """The accepted records, or only those with these numbers, from 0 on."""
+        path = self.directory / "records.jsonl"
+        with naming_damage(path):
+            rows = read_jsonl(path) if path.exists() else ()
+            accepted = (row["record"] for row in rows if row["verdict"] == ACCEPTED)
+            return [
+                parse_training_datum(record, index=i)
+                for i, record in enumerate(accepted)
+                if numbers is None or i in numbers
+            ]
+
+    def write_records(self, rows: Iterable[CheckedRecord]) -> None:
+        """Write the records; before the check without verdicts."""
         with self.marks.replacing("records.jsonl") as path:
-            write_jsonl(path, (r.model_dump(mode="json") for r in checked.accepted))
+            write_jsonl(path, (row.model_dump(mode="json") for row in rows))
+
+    def _read_rows(self) -> Iterator[CheckedRecord]:
+        path = self.directory / "records.jsonl"
+        with naming_damage(path):
+            for row in read_jsonl(path) if path.exists() else ():
+                yield CheckedRecord.model_validate(row)
 
     def read_bands(self) -> Bands | None:
         """The bands of the accepted records, for finding near duplicates; None if not written."""

@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 
 import gymnasium
 
+from dataenvgym.environments.checks import CheckedRecord
 from dataenvgym.environments.iterations import IterationFiles
+from dataenvgym.environments.options import stamp
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.spaces import RecordsSpace
@@ -31,10 +33,11 @@ class RecordEnvironment(TeachingEnvironment):
     def records_of(
         self, files: IterationFiles, action: Sequence[TrainingDatum]
     ) -> Sequence[TrainingDatum]:
-        if files.read_submitted() != list(action):
+        records = stamp(action, files.number)
+        if files.read_submitted() != records:
             files.clear()
-            files.write_submitted(action)
-        return action
+            files.write_records(CheckedRecord(record=record) for record in records)
+        return records
 
     def pending_action(self) -> list[TrainingDatum] | None:
         return self._files_of_next.read_submitted()

@@ -336,10 +336,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _identity(self) -> dict[str, Any]:
         options = {**asdict(self.options), "seed": self._seed}
-        if self.options.gate is None:  # as in runs from before there was a gate
-            del options["gate"], options["held"]
-        if self.options.generations_per_training == 1:
-            del options["generations_per_training"]
         if self.labeler is not None and isinstance(self.labeler, Describes):
             options["skills"] = self.labeler.describe()
         if self.quality:

@@ -113,17 +113,22 @@ class TeachingEpisode:
         with self.clock("check"):
             if (checked := files.read_checked()) is None:
                 checked = self.judged(files.number, records)
-                if checked.dropped and not checked.accepted:
+                if checked and not checked.accepted:
                     warn_run(f"no record was accepted: {reasons_in_words(checked.reasons)}")
-                files.write_checked(checked)
+                files.write_records(checked)
         return checked
 
     def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
-        """Check the records of this iteration without writing files."""
-        records = task_of(self.task).received(records, lambda: self.history.records)
+        """Check the stamped records of this iteration without writing files."""
+        received = task_of(self.task).received(records, lambda: self.history.records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
-        checked = self.checks.check(stamp(records, number), judge, iteration=number)
-        return checked.counting(judge.unjudged)
+        checked = self.checks.check(received, judge, iteration=number)
+        rows = []
+        for row, submitted in zip(checked, records, strict=True):
+            changes = {"submitted": submitted} if row.record != submitted else {}
+            unjudged = judge.unjudged.get(id(row.record), ())
+            rows.append(row.model_copy(update={**changes, "unjudged": unjudged}))
+        return CheckedRecords(rows)
 
     def train(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> int | None:
         """Train on accepted records; return the iteration whose adapter is then active.
@@ -212,7 +217,7 @@ class TeachingEpisode:
 
         `began` is its start, by `time.perf_counter`; the base student has no records and adapter.
         """
-        checked = checked or CheckedRecords((), ())
+        checked = checked or CheckedRecords()
         accepted, reward, total = checked.accepted, 0.0, 0
         if files.number:
             files.write_bands(self.checks.accept(accepted, iteration=files.number))
@@ -246,7 +251,7 @@ class TeachingEpisode:
             try:
                 files = IterationFiles(folder, number)
                 files.clear()
-                accepted = self.judged(number, records).accepted
+                accepted = self.judged(number, stamp(records, number)).accepted
                 self.student.train(
                     accepted,
                     files,

@@ -193,7 +193,7 @@ class Attribution(Model):
 def fingerprint(result: IterationResult) -> str:
     """A hash of an iteration's files, which differs once the iteration was done again."""
     marks = sorted(f"{name} {mark.sha256}" for name, mark in result.files.items())
-    lines = [str(result.iteration), *marks]  # an older run has no marks
+    lines = [str(result.iteration), *marks]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

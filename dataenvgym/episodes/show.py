@@ -159,9 +159,9 @@ def _show_records(
     limit: int,
     effects: Mapping[str, str],
 ) -> None:
-    accepted = ((datum, "") for datum in files.read_records())
-    for name, found in (("accepted", accepted), ("dropped", files.read_dropped())):
-        records = [one for one in found if skill in (None, one[0].provenance.skill)]
+    rows = [r for r in files.read_checked() or () if skill in (None, r.record.provenance.skill)]
+    for name in ("accepted", "dropped"):
+        records = [row for row in rows if row.is_accepted == (name == "accepted")]
         if not records and name == "dropped":
             continue
         console.print()
@@ -169,14 +169,14 @@ def _show_records(
         table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, show_edge=False)
         table.add_column(no_wrap=True, style="dim", max_width=max(12, console.width // 4))
         table.add_column(overflow="fold")
-        for datum, reason in records[:limit]:
-            source = datum.provenance
-            effect = "" if reason else effects.get(source.id)
-            labels = (reason, source.id, source.skill, effect)
+        for row in records[:limit]:
+            source = row.record.provenance
+            note = effects.get(source.id) if row.is_accepted else None
+            labels = (None if row.is_accepted else row.verdict, source.id, source.skill, note)
             label = "\n".join(plain(text) for text in labels if text)
             told = "".join(f"\nhypothesis: {plain(h)}" for h in source.hypotheses)
             told += f"\nselected: {plain(source.selected)}" if source.selected else ""
-            table.add_row(Text(label), Text(f"{plain(record(datum))}{told}"), end_section=True)
+            table.add_row(Text(label), Text(f"{plain(record(row.record))}{told}"), end_section=True)
         if records:
             console.print(table)
         _tell_left(console, len(records) - limit)

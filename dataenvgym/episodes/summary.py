@@ -236,7 +236,7 @@ def read_summary(directory: str | Path) -> Summary:
 
     Raises:
         RunDirectoryError: if there is none, or it cannot be read.
-        NewerFormatError: if a newer dataenvgym wrote it.
+        FormatError: if another version wrote it.
     """
     check_format(Path(directory))
     path = Path(directory) / "summary.json"

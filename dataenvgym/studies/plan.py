@@ -29,7 +29,7 @@ from dataenvgym.studies.grid import Choice, Grid, parse_grid, parsed
 from dataenvgym.studies.noise import read_model
 from dataenvgym.studies.racing import least_seeds
 from dataenvgym.studies.statistics import Test, choose_test
-from dataenvgym.workspace import FORMAT, refuse_newer
+from dataenvgym.workspace import FORMAT, refuse_format
 
 Role = Literal["strategy", "floor", "ceiling"]
 FLOOR, CEILING = "none", "gold"
@@ -310,12 +310,12 @@ def read_state(directory: Path) -> StudyState | None:
 
     Raises:
         BrokenFileError: if its file is damaged.
-        NewerFormatError: if a newer dataenvgym wrote it.
+        FormatError: if another version wrote it.
     """
     path = directory / "study.json"
     if not path.exists():
         return None
-    refuse_newer(path, read_json(path))
+    refuse_format(path, read_json(path))
     return read_model(path, StudyState, "remove the file and repeat the study's command")
 
 

@@ -22,7 +22,7 @@ from omegaconf import DictConfig
 
 from dataenvgym import exact_json
 from dataenvgym.environments.identity import read_identity
-from dataenvgym.environments.iterations import refuse_damaged_run
+from dataenvgym.environments.iterations import finished_iterations, refuse_damaged_run
 from dataenvgym.episodes.run_files import losses_in, mean_loss
 from dataenvgym.episodes.summary import Summary, read_summary
 from dataenvgym.episodes.warning_log import warning_lines
@@ -327,11 +327,11 @@ def _rewards(path: Path, errors: Counter[str]) -> tuple[Rewards, str | None]:
 
 
 def _records_hash(directory: Path) -> str | None:
-    paths = sorted(directory.glob("iterations/*/records.jsonl"))
+    iterations = finished_iterations(directory / "iterations")
     digest, found = hashlib.sha256(), False
-    for record in (record for path in paths for record in read_jsonl(path)):
+    for record in (record for files in iterations for record in files.read_records()):
         found = True
-        content = {key: value for key, value in record.items() if key != "provenance"}
+        content = record.model_dump(mode="json", exclude={"provenance"})
         digest.update(exact_json.dumps(content, option=exact_json.SORT_KEYS))
     return digest.hexdigest()[:16] if found else None
 

@@ -87,7 +87,7 @@ class Study:
             ConfigurationError: names the impossible strategy, the differences between strategies,
                 or earlier episodes that the study would lose.
             ConfigChangedError: if a run has done more iterations than this study requests.
-            NewerFormatError: if a newer dataenvgym wrote the study or one of its runs.
+            FormatError: if another version wrote the study or one of its runs.
         """
         state, runs = read_state(self.directory), {c.directory.name for c in self.plan.cells}
         before = [e for e in state.episodes if e.role == "strategy"] if state else []

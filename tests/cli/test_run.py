@@ -66,12 +66,12 @@ def test_damaged_and_lost_files_of_a_finished_run_are_named(dataenvgym, small, r
         assert f"{name} is damaged" in result.err.replace("\n", "")
         path.write_bytes(whole)
     assert dataenvgym("run", *small, "name=r").code == 0
-    damaged = run / "iterations" / "001" / "submitted.jsonl"
+    damaged = run / "iterations" / "001" / "records.jsonl"
     damaged.write_bytes(b"".join(damaged.read_bytes().splitlines(keepends=True)[:-1]))
     for command in (("run", *small, "name=r"), ("compare", "r")):
         result = dataenvgym(*command)
         assert result.code == 2
-        assert "iterations/001/submitted.jsonl is damaged" in result.err.replace("\n", "")
+        assert "iterations/001/records.jsonl is damaged" in result.err.replace("\n", "")
 
 
 def test_more_iterations_extend_a_run(dataenvgym, small, run):
@@ -263,4 +263,4 @@ def test_a_student_is_taught_on_several_tasks_and_each_has_its_score(dataenvgym,
     assert summary["iterations"][1]["val_score"] == report["score"]
     assert {skill["category"] for skill in report["skills"]} == {"pocket_math", "pocket_code"}
     records = list(read_jsonl(folder / "runs" / "both" / "iterations" / "001" / "records.jsonl"))
-    assert {"def" in record["output"] for record in records} == {True, False}
+    assert {"def" in row["record"]["output"] for row in records} == {True, False}

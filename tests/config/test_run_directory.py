@@ -8,7 +8,7 @@ import pytest
 from dataenvgym.config import compose, find_run, is_done, open_run, read_config
 from dataenvgym.config.run_directory import check_run
 from dataenvgym.episodes import Summary, read_summary
-from dataenvgym.errors import ConfigChangedError, NewerFormatError, RunDirectoryError
+from dataenvgym.errors import ConfigChangedError, FormatError, RunDirectoryError
 from dataenvgym.storage import write_json
 from dataenvgym.workspace import FORMAT, locked
 
@@ -154,15 +154,18 @@ def test_text_that_looks_like_a_reference_in_a_prompt_is_kept(config_of):
     assert caught.value.keys == ("seed", "task.system_prompt")
 
 
-def test_a_run_of_a_newer_format_is_refused_and_can_be_started_over(config_of, tmp_path):
+@pytest.mark.parametrize(("found", "age"), [(FORMAT + 1, "newer"), (FORMAT - 1, "older")])
+def test_a_run_of_another_format_is_refused_and_can_be_started_over(
+    config_of, tmp_path, found, age
+):
     config = config_of("name=r")
     directory = opened(config)
     begin(directory)
-    write_json(directory / "environment.json", {"format": FORMAT + 1, "more": "than we know"})
+    write_json(directory / "environment.json", {"format": found, "more": "than we know"})
     for use in (lambda: check_run(config), lambda: opened(config), lambda: find_run("r", tmp_path)):
-        with pytest.raises(NewerFormatError, match="Update"):
+        with pytest.raises(FormatError, match=age):
             use()
-    with pytest.raises(NewerFormatError):
+    with pytest.raises(FormatError):
         read_summary(directory)
     assert not (opened(config, fresh=True) / "environment.json").exists()
 

@@ -75,8 +75,8 @@ def test_a_run_drops_bad_records_by_reason_and_its_report_says_so(tmp_path):
     reasons = dict.fromkeys(sorted(n for n in batch if not n.startswith("accepted")), 1)
     assert summary.iterations[1].dropped == reasons
     files = IterationFiles(tmp_path / "iterations", 1)
-    assert {r.instruction: why for r, why in files.read_dropped()} == {
-        batch[why]["instruction"]: why for why in reasons
+    assert {one.record.instruction: one.verdict for one in files.read_checked()} == {
+        given["instruction"]: name.strip() for name, given in batch.items()
     }
     assert [r.instruction for r in files.read_records()] == [
         one["instruction"] for name, one in batch.items() if name.startswith("accepted")

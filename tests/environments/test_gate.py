@@ -208,9 +208,7 @@ def test_without_a_gate_the_harm_stays(task, student, skill, tmp_path):
     observation, reward, *_ = environment.step(batch(skill, "wrong"))
     assert reward == observation["report"].score - 1.0 < 0
     assert observation["report"].refused is None
-    written = (tmp_path / "environment.json").read_text()
-    written += (tmp_path / "iterations" / "001" / "iteration.json").read_text()
-    assert not any(word in written for word in ("gate", "held", "refused"))
+    assert "refused" not in (tmp_path / "iterations" / "001" / "iteration.json").read_text()
 
 
 def test_refused_records_count_against_the_budget(task, student, skill):

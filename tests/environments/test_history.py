@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.environments import iterations
-from dataenvgym.environments.checks import CheckedRecords
+from dataenvgym.environments.checks import CheckedRecord
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.history import History
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
@@ -36,7 +36,7 @@ def files(tmp_path):
     folders = [IterationFiles(tmp_path, i) for i in range(len(BATCHES))]
     for folder, batch in zip(folders, BATCHES, strict=True):
         folder.clear()
-        folder.write_checked(CheckedRecords(tuple(batch), ()))
+        folder.write_records(CheckedRecord(record=one, verdict="accepted") for one in batch)
         number = folder.number
         folder.write_result(IterationResult(iteration=number, report=REPORT, n_records=len(batch)))
     return folders

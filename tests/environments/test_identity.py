@@ -6,7 +6,7 @@ from pydantic import Field
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.environments.identity import identity_of, read_identity, refuse_another
-from dataenvgym.errors import NewerFormatError, RunDirectoryError
+from dataenvgym.errors import FormatError, RunDirectoryError
 from dataenvgym.records import TaskInstance
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.workspace import FORMAT
@@ -52,28 +52,31 @@ def test_a_run_is_not_continued_with_other_worked_examples():
     assert len({identity("2"), identity("#### 2"), identity("2", "always")}) == 3
 
 
-def test_a_run_of_a_newer_format_is_refused_and_can_be_replaced(task, student, tmp_path):
+def test_a_run_of_another_format_is_refused_and_can_be_replaced(task, student, tmp_path):
     SkillList(task, student, directory=tmp_path).reset(seed=0)
     identity = read_json(tmp_path / "environment.json")
     write_json(tmp_path / "environment.json", {**identity, "format": FORMAT + 1})
     (tmp_path / "iterations" / "000" / "iteration.json").write_text('{"not": "ours"}')
     again = SkillList(task, student, directory=tmp_path)
-    with pytest.raises(NewerFormatError, match="Update"):
+    with pytest.raises(FormatError, match="newer"):
         again.reset(seed=0, options={"resume": True})
     again.reset(seed=0, options={"fresh": True})
     assert read_json(tmp_path / "environment.json")["format"] == FORMAT
 
 
-@pytest.mark.parametrize("found", [FORMAT + 1, "2026.1", 1.5, None])
-def test_a_format_that_this_program_does_not_know_is_a_newer_one(tmp_path, found):
-    write_json(tmp_path / "environment.json", {"task": "t", "format": found})
-    with pytest.raises(NewerFormatError, match="reads format"):
+@pytest.mark.parametrize(
+    ("found", "age"),
+    [(FORMAT + 1, "newer"), ("2026.1", "newer"), (FORMAT - 1, "older"), (None, "older")],
+)
+def test_a_format_that_this_program_does_not_read_is_refused(tmp_path, found, age):
+    write_json(tmp_path / "environment.json", {"environment": "e", "task": "t", "format": found})
+    with pytest.raises(FormatError, match=age):
         read_identity(tmp_path)
 
 
 def test_the_format_is_not_part_of_the_identity_of_a_run(tmp_path):
     identity = {"environment": "e", "task": "t"}
-    write_json(tmp_path / "environment.json", {**identity, "format": 1})
+    write_json(tmp_path / "environment.json", {**identity, "format": FORMAT})
     refuse_another(tmp_path, identity)
     with pytest.raises(RunDirectoryError, match="task"):
         refuse_another(tmp_path, {**identity, "task": "u"})

@@ -51,7 +51,7 @@ def lessons(iteration, count):
 
 def lasting_files(folder: Path) -> dict[str, bytes]:
     """The files that an undisturbed run and a resumed one have in common, byte for byte."""
-    names = ("records.jsonl", "completed.jsonl", "submitted.jsonl", "dropped.jsonl", "agent")
+    names = ("records.jsonl", "completed.jsonl", "agent")
     return {p: b for p, b in files_below(folder).items() if set(names) & set(p.split("/"))}
 
 

@@ -61,7 +61,7 @@ def finished(student, tmp_path_factory):
     environment = SkillList(TASK, student(), directory=folder, replay=4, similarity=0.99)
     run_episode(environment, Mixed(), iterations=2, progress=False)
     records = list(read_jsonl(folder / "iterations/002/records.jsonl"))
-    ids = [record["provenance"]["id"] for record in records]
+    ids = [row["record"]["provenance"]["id"] for row in records]
     assert len(ids) == 24
     groups = {"right": ids[:6], "right too": ids[6:12], "wrong": ids[12:], "one": ids[:1]}
     (folder.parent / "groups.json").write_text(json.dumps(groups))

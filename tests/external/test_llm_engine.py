@@ -107,7 +107,7 @@ def test_the_student_as_its_own_teacher_goes_through_a_whole_episode(student, ta
     summary = run_episode(environment, agent, iterations=2)
     assert summary.status == "finished"
     submitted = [
-        list(read_jsonl(tmp_path / "iterations" / f"{n:03d}" / "submitted.jsonl")) for n in (1, 2)
+        list(read_jsonl(tmp_path / "iterations" / f"{n:03d}" / "records.jsonl")) for n in (1, 2)
     ]
     assert [len(records) for records in submitted] == [8, 8]
     assert summary.teacher is not None

@@ -95,7 +95,7 @@ def test_a_key_in_replies_is_in_no_file_and_records_say_so(tmp_path, server):
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert files_with(tmp_path, KEY, PASSWORD) == []
     records = list(read_jsonl(tmp_path / "iterations" / "001" / "records.jsonl"))
-    assert all(record["output"].startswith("REDACTED\n") for record in records)
+    assert all(row["record"]["output"].startswith("REDACTED\n") for row in records)
 
 
 @pytest.mark.parametrize("status", [400, 401, 500])

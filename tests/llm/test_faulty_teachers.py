@@ -121,7 +121,7 @@ def test_a_teacher_that_hangs_from_some_time_on_ends_with_its_budget_and_nothing
     assert "request" in summary.ended
     assert len(server.requests) == 16
     assert [i.n_records for i in summary.iterations] == [0, N, 20]
-    kept = list(read_jsonl(tmp_path / "run" / "iterations" / "002" / "submitted.jsonl"))
+    kept = list(read_jsonl(tmp_path / "run" / "iterations" / "002" / "records.jsonl"))
     assert len(kept) == 20
     assert summary.test_score_after is not None
 

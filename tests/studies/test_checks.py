@@ -2,7 +2,7 @@
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError, NewerFormatError
+from dataenvgym.errors import ConfigurationError, FormatError
 from dataenvgym.storage import write_json
 from dataenvgym.studies.study import run_study
 from dataenvgym.workspace import FORMAT
@@ -40,5 +40,5 @@ def test_impossible_studies_are_refused_before_anything_runs(
 
 def test_a_study_of_a_newer_format_is_refused_before_anything_runs(small, folder):
     write_json(folder / "studies" / "s" / "study.json", {"format": FORMAT + 1, "runs": []})
-    with pytest.raises(NewerFormatError, match=r"study\.json has format"):
+    with pytest.raises(FormatError, match=r"study\.json has format"):
         run_study([*GRID, *small], name="s")

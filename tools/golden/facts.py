@@ -38,6 +38,45 @@ def _without_bookkeeping(value: Any) -> Any:
     return [_without_bookkeeping(v) for v in value] if isinstance(value, list) else value
 
 
+def written(path: Path) -> Any:
+    """Records without the id and the iteration that they get later."""
+    return [_without_stamp(record) for record in parsed(path)]
+
+
+def _without_stamp(record: Any) -> Any:
+    kept = {k: v for k, v in record["provenance"].items() if k not in ("id", "iteration")}
+    return {**record, "provenance": kept}
+
+
+def judged(path: Path) -> list[Any] | None:
+    """Records with the verdict on each; None for those that an older version accepted."""
+    is_older = path.with_name("dropped.jsonl").exists()
+    rows = parsed(path)
+    return None if is_older or any("verdict" not in row for row in rows) else rows
+
+
+def submitted(path: Path) -> Any:
+    """Of records with verdicts, all as the agent wrote them."""
+    if (rows := judged(path)) is None:
+        return None
+    return [_without_stamp(row.get("submitted", row["record"])) for row in rows]
+
+
+def taught(path: Path) -> Any:
+    """The accepted records."""
+    rows = judged(path)
+    accepted = [row["record"] for row in rows or () if row["verdict"] == "accepted"]
+    return parsed(path) if rows is None else accepted
+
+
+def dropped(path: Path) -> Any:
+    """Of records with verdicts, the others, with their reasons."""
+    if (rows := judged(path)) is None:
+        return None
+    out = (row for row in rows if row["verdict"] != "accepted")
+    return [{"reason": row["verdict"], "record": row["record"]} for row in out]
+
+
 def checksum(path: Path) -> str:
     """The SHA-256 of the bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -47,10 +86,17 @@ BOOKKEEPING = re.compile(r"(.*_)?(seconds|time|versions?)|format|command|files")
 
 # fact -> place -> reader. A star is a part of a name; the first place that matches a file counts.
 # A new place has stars for the same parts in the same order, or its reader returns them as keys.
+# A reader returns None if a file does not say the fact.
 FACTS: dict[str, dict[str, Callable[[Path], Any]]] = {
-    "records submitted": {"iterations/*/submitted.jsonl": parsed},
-    "records taught": {"iterations/*/records.jsonl": parsed, "round-*/records.jsonl": parsed},
-    "records dropped": {"iterations/*/dropped.jsonl": parsed},
+    "records submitted": {
+        "iterations/*/submitted.jsonl": written,
+        "iterations/*/records.jsonl": submitted,
+    },
+    "records taught": {"iterations/*/records.jsonl": taught, "round-*/records.jsonl": parsed},
+    "records dropped": {
+        "iterations/*/dropped.jsonl": parsed,
+        "iterations/*/records.jsonl": dropped,
+    },
     "plan": {"iterations/*/action.json": parsed},
     "forest planned": {"iterations/*/plan.json": parsed},
     "forest": {"iterations/*/forest.json": parsed},
@@ -119,7 +165,8 @@ def values(folder: Path) -> dict[tuple[str, str], tuple[str, str]]:
             match, read = next(((m, r) for m, r in matches if m), (None, None))
             if match and read:
                 where = "/".join(_without_hashes(part) for part in match.groups() if part)
-                for name, value in _leaves(read(path), where):
+                content = read(path)
+                for name, value in _leaves(content, where) if content is not None else ():
                     if (fact, name) in found:
                         raise ValueError(f"{fact}, {name}: {found[fact, name][0]} and {file}")
                     found[fact, name] = file, value

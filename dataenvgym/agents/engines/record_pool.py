@@ -14,6 +14,7 @@ import numpy as np
 
 from dataenvgym import exact_json
 from dataenvgym.agents.engines.gold import gold_records
+from dataenvgym.environments.checks import ACCEPTED
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.plans import Assignment
@@ -87,8 +88,8 @@ class RecordPool:
 
     Args:
         task: its train split, with gold answers, is the pool if there is no file.
-        path: a JSONL file of records in the form of a run's `records.jsonl`, or None. A record
-            without its own system message and earlier turns gets the task's prompt.
+        path: a JSONL file of records, or a run's `records.jsonl`, whose accepted ones count; or
+            None. A record without its own system message and earlier turns gets the task's prompt.
 
     Attributes:
         taken: positions of the records that were taken; each is taken only once.
@@ -194,7 +195,12 @@ def _read(path: Path) -> list[TrainingDatum]:
             continue
         where = f"{path}, line {number}"
         try:
-            record = parse_training_datum(exact_json.loads(line))
+            value = exact_json.loads(line)
+            if isinstance(value, dict) and "verdict" in value:  # a row of a run
+                if value["verdict"] != ACCEPTED:
+                    continue
+                value = value.get("record")
+            record = parse_training_datum(value)
         except (exact_json.JSONDecodeError, InvalidRecordError) as error:
             raise ConfigurationError(f"{where} is not a training record: {error}") from error
         if record.kind == "text":

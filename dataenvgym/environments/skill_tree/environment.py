@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from dataenvgym.environments.agent_state import read_state
+from dataenvgym.environments.checks import CheckedRecord
 from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.options import EnvironmentOptions
+from dataenvgym.environments.options import EnvironmentOptions, stamp
 from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.skill_tree.actions import (
@@ -127,7 +128,7 @@ class SkillTree(TeachingEnvironment):
                 tree_files.write("plan.json", plan)
                 if (state := self._tree_engine.state) is not None:
                     tree_files.write("engine.json", state)
-                files.write_submitted(records)
+                files.write_records(CheckedRecord(record=record) for record in records)
         else:
             self._load_engine_of(tree_files)
         self._plan = tree_files.read_plan()
@@ -218,7 +219,7 @@ class SkillTree(TeachingEnvironment):
         if not records:
             asked = sum(one.count for one in assignments)
             warn_run(f"{type(self.engine).__name__} wrote none of the {asked} records asked for")
-        return plan, [engine.signed(record, plan) for record in records]
+        return plan, stamp([engine.signed(record, plan) for record in records], number)
 
     def _asked_again(
         self, files: IterationFiles, accepted: Sequence[TrainingDatum], plan: Forest

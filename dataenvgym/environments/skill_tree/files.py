@@ -4,7 +4,7 @@
         action.json       the agent's action
         plan.json         the forest after the action: the engine's order
         engine.json       the engine's state after it wrote, if it has a state
-        submitted.jsonl   the engine's records (see `iterations`), written after the files above
+        records.jsonl     the engine's records (see `iterations`), written after the files above
         untaught.jsonl    its answers to a sample of them, before it was trained on them
         trained.jsonl     the student's answers to a sample of the records it was trained on
         forest.json       the forest after the iteration

@@ -72,7 +72,7 @@ class Pressure:
         return instances
 
     def received(self, records: Records, skills: Skills, earlier: Records) -> Records:
-        """The records of an iteration as they reach the student's trainer.
+        """The records of an iteration as they reach the student's trainer, one for each, in order.
 
         Args:
             earlier: the records of earlier iterations of the episode, as they were accepted.

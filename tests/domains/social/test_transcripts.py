@@ -131,7 +131,7 @@ def test_every_kind_of_record_with_a_scene_in_one_reply_is_dropped():
         PreferenceDatum(**pair | {"instruction": "Choose."}, chosen="Yes.", rejected=FAULT),
     ]
     checked = RecordChecks(task).check(records)
-    assert [r for r, _ in checked.dropped] == records[1:5]
+    assert [one.record for one in checked if not one.is_accepted] == records[1:5]
     assert checked.reasons == {"transcript": 4}
 
 
