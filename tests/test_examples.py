@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym import config
+from tools.ratchet import code_lines, read
 
 from .docs.shortening import Here, shortened
 from .processes import python
@@ -28,6 +29,7 @@ REDUCED = {
     "new_strategy.py": ["0,1", "1"],
     "rl_policy.py": ["--steps=1", "--episodes=3", "--seeds=1", "--iterations=1"],
 }  # it is enough to show that it runs; `test_learning.py` shows that students learn
+EXAMPLE_MODULES = read(ROOT, "examples")
 README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
 
 
@@ -35,6 +37,23 @@ def run(path: Path, *arguments: str, folder: Path) -> str:
     done = python(path, *arguments, cwd=folder, timeout=580)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+LONGER = {
+    "code/own_sandbox.py": 63,
+    "custom_task.py": 42,
+    "own_domain.py": 61,
+    "rl_policy.py": 102,
+    "social/self_play.py": 54,
+    "stub_models.py": 53,
+    "tool_use/depot.py": 44,
+}  # may only fall
+
+
+@pytest.mark.parametrize("path", sorted(FILES), ids=str)
+def test_an_example_has_at_most_forty_code_lines(path):
+    module = EXAMPLE_MODULES[Path("examples", path)]
+    assert code_lines(module) <= LONGER.get(path.as_posix(), 40)
 
 
 @pytest.mark.slow
