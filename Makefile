@@ -73,7 +73,7 @@ test-slow: setup $(VENV)/.bubblewrap $(VENV)/.zsh $(VENV)/.chromium
 # Episodes on a Slurm and on a Ray of two machines, which the tests start and end; only as root. They
 # mostly wait, so each has a process, and a Slurm, of its own.
 test-cluster: setup $(VENV)/.slurm $(VENV)/.netns
-	$(BIN)/python -m pytest -n 4 --dist load -m cluster tests/executors $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 4 --dist load -m cluster tests/studies/executors $(PYTEST_ARGS)
 
 # Debian's services of Slurm and munge would start at the next boot; the tests start their own.
 $(VENV)/.slurm: | $(VENV)/.created

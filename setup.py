@@ -18,9 +18,9 @@ setup(
     package_data={
         "": ["*.yaml", "py.typed"],
         **{"dataenvgym." + f.replace("/", "."): ["*.txt"] for f in FOLDERS if "external/" in f},
-        "dataenvgym.pocket": ["weights/*/*"],
+        "dataenvgym.students.pocket": ["weights/*/*"],
         "dataenvgym.studies": ["noise_models/*.json"],
-        "dataenvgym.simulation": ["fitted/*.json"],
+        "dataenvgym.environments.simulation": ["fitted/*.json"],
         "dataenvgym.domains.tool_use": ["worlds/*.json", "worlds/*.jsonl"],
         "dataenvgym.domains.social": ["content/*.json"],
     },

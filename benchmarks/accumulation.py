@@ -28,11 +28,11 @@ from benchmarks.common import print_table, write_results
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.environments import OpenEnded, TeachingEnvironment
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TrainingRun
-from dataenvgym.llama_factory import write_dataset
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import write_bytes
+from dataenvgym.students.llama_factory import write_dataset
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.source import Split

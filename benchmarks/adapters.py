@@ -25,17 +25,17 @@ import torch
 
 from benchmarks.common import print_table, write_results
 from dataenvgym.interfaces import AdapterJob, TrainingRun
-from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.pocket import students
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.seeding import derive_rng
-from dataenvgym.trainers import InProcessTrainer, together
-from dataenvgym.trainers.adapters import new_adapter
-from dataenvgym.trainers.compute import workers
-from dataenvgym.trainers.examples import padding_token, supervised_examples
-from dataenvgym.trainers.objectives import CrossEntropy, padder
-from dataenvgym.trainers.student import load_base_model, load_tokenizer
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.pocket import students
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.trainers import InProcessTrainer, together
+from dataenvgym.students.trainers.adapters import new_adapter
+from dataenvgym.students.trainers.compute import workers
+from dataenvgym.students.trainers.examples import padding_token, supervised_examples
+from dataenvgym.students.trainers.objectives import CrossEntropy, padder
+from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
 
 STUDENT = str(students()["pocket"])
 INNER_LOOP = {

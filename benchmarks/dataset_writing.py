@@ -27,7 +27,6 @@ from typing import Any
 import orjson
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.llama_factory import write_dataset
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
@@ -40,7 +39,8 @@ from dataenvgym.records import (
     ToolCall,
     TrainingDatum,
 )
-from dataenvgym.tool_formats import LLAMA_FACTORY
+from dataenvgym.records.tool_formats import LLAMA_FACTORY
+from dataenvgym.students.llama_factory import write_dataset
 
 NEWLINE = orjson.OPT_APPEND_NEWLINE
 HISTORY = (("What is 1 plus 1?", "1 plus 1 is 2."), ("And 2 plus 2?", "2 plus 2 is 4."))

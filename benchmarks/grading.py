@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from dataenvgym.scoring import grade_pairs
-from dataenvgym.scoring.equality import settle
+from dataenvgym.tasks.scoring import grade_pairs
+from dataenvgym.tasks.scoring.equality import settle
 
 RESULTS = Path(__file__).parent / "results" / "grading.json"
 KILL_LIMIT = 2.0

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.teaching import TeachingEnvironment
-from dataenvgym.episodes import run_episode
+from dataenvgym.runs.config import build_agent, build_environment, compose
+from dataenvgym.runs.episodes import run_episode
 
 
 def main(argv: Sequence[str] | None = None) -> None:

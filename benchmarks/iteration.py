@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.environments.teaching import TeachingEnvironment
-from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.predictors import VllmPredictor
-from dataenvgym.predictors.checkpoints import train_on
 from dataenvgym.records import TrainingDatum
+from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
+from dataenvgym.runs.episodes import run_episode
 from dataenvgym.storage import read_json
-from dataenvgym.trainers import LlamaFactoryTrainer
+from dataenvgym.students.predictors import VllmPredictor
+from dataenvgym.students.predictors.checkpoints import train_on
+from dataenvgym.students.trainers import LlamaFactoryTrainer
 
 SIZES = (
     "task.n_validation=200",

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import RESULTS, print_table, write_results
-from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles
-from dataenvgym.episodes import Summary, run_episode
 from dataenvgym.records import TrainingDatum
-from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.runs.config import build_agent, build_environment, compose
+from dataenvgym.runs.episodes import Summary, run_episode
+from dataenvgym.tasks.scoring import answers_equal, extract_final_answer
 
 RUNS = RESULTS / "runs"
 MATH = "pocket_math"

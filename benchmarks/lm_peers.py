@@ -91,8 +91,8 @@ def _generating(name: str, folder: str, dtype: str, gguf: str) -> Iterator[int]:
 def our_generation(folder: str, dtype: str, threads: int = 2) -> Generator[int, None, None]:
     """Yields the number of tokens of each round."""
     from dataenvgym.interfaces import SamplingParameters
-    from dataenvgym.predictors import InProcessPredictor
     from dataenvgym.records import Message
+    from dataenvgym.students.predictors import InProcessPredictor
 
     predictor = InProcessPredictor(folder, threads=threads, dtype=dtype)
     conversations = [(Message(role="user", content=question),) for question in _questions()]
@@ -250,13 +250,13 @@ def our_training(folder: str, dtype: str, threads: int = 2) -> Generator[int, No
     """Yields the number of tokens of each step."""
     import torch
 
-    from dataenvgym.llama_factory import TrainingConfig
-    from dataenvgym.trainers import adapters
-    from dataenvgym.trainers.compute import workers
-    from dataenvgym.trainers.examples import IGNORED, Example
-    from dataenvgym.trainers.loop import optimize
-    from dataenvgym.trainers.objectives import CrossEntropy, padder
-    from dataenvgym.trainers.student import load_base_model
+    from dataenvgym.students.llama_factory import TrainingConfig
+    from dataenvgym.students.trainers import adapters
+    from dataenvgym.students.trainers.compute import workers
+    from dataenvgym.students.trainers.examples import IGNORED, Example
+    from dataenvgym.students.trainers.loop import optimize
+    from dataenvgym.students.trainers.objectives import CrossEntropy, padder
+    from dataenvgym.students.trainers.student import load_base_model
 
     cpu = torch.device("cpu")
     config = TrainingConfig(

@@ -19,9 +19,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from benchmarks.common import RESULTS, print_table, write_results
-from dataenvgym.config import build_agent, build_environment, compose, run_name
+from dataenvgym.cli.pareto import Point, draw
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
-from dataenvgym.domains.orchestrate.pareto import Point, draw
 from dataenvgym.domains.orchestrate.pocket import (
     POCKET_ORCHESTRATE,
     TIERS,
@@ -30,13 +29,14 @@ from dataenvgym.domains.orchestrate.pocket import (
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
 from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.domains.orchestrate.tiers import parse_tiers
-from dataenvgym.episodes import run_episode
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, SamplingParameters
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Conversation, Message, TaskInstance
-from dataenvgym.rollouts import rollout
+from dataenvgym.runs.config import build_agent, build_environment, compose, run_name
+from dataenvgym.runs.episodes import run_episode
 from dataenvgym.storage import read_json, write_json
+from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.tasks import Outcome, TaskEnvironment
+from dataenvgym.tasks.rollouts import rollout
 
 RUNS = RESULTS / "runs"
 TOOLS = POCKET_ORCHESTRATE.tools

@@ -18,9 +18,9 @@ from dataenvgym.agents import Agent, PocketEngine, RandomPolicy
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message
-from dataenvgym.scoring import answers_equal, extract_final_answer
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.scoring import answers_equal, extract_final_answer
 
 STEPS = 20
 

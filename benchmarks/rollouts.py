@@ -27,10 +27,10 @@ import psutil
 from benchmarks.common import print_table, write_results
 from benchmarks.stub_server import stub_server
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient
 from dataenvgym.records import Conversation, Message, TaskInstance
-from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
+from dataenvgym.tasks.rollouts import rollout
+from dataenvgym.teachers import ChatClient
 
 ROLLOUTS = 2000
 TURNS = 3

@@ -20,9 +20,9 @@ import gymnasium
 import numpy as np
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.simulation import SimulatedStudent, read_curves
-from dataenvgym.simulation.environments import SimulatedForest, SimulatedSkillTree
-from dataenvgym.wrappers import FixedForest
+from dataenvgym.environments.simulation import SimulatedStudent, read_curves
+from dataenvgym.environments.simulation.environments import SimulatedForest, SimulatedSkillTree
+from dataenvgym.environments.wrappers import FixedForest
 
 REPEATS = 7
 AIM = 10_000

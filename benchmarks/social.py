@@ -23,8 +23,8 @@ from typing import Any
 from benchmarks.common import print_table, write_results
 from dataenvgym.domains.social.collection import CHARACTERS
 from dataenvgym.domains.social.profiles import Character
-from dataenvgym.external.processes import free_port
-from dataenvgym.store import RedisSettings, RedisStore
+from dataenvgym.records.store import RedisSettings, RedisStore
+from dataenvgym.students.external.processes import free_port
 
 
 @contextmanager

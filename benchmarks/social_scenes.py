@@ -27,10 +27,10 @@ from benchmarks.stub_server import stub_server
 from benchmarks.tools_users import Remote
 from dataenvgym.domains.social import Rules, SocialEnvironment, SocialTask
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
-from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
+from dataenvgym.tasks.rollouts import rollout
+from dataenvgym.teachers import ChatClient
 
 WANTED_A_MINUTE = 3_000
 SCRIPTED = 1_000

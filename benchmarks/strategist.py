@@ -20,11 +20,11 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.common import RESULTS, print_table, write_results
-from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.domains.social.pocket import PocketSocialTask
-from dataenvgym.episodes import run_episode
-from dataenvgym.metrics.estimators import estimate
-from dataenvgym.predictors import InProcessPredictor
+from dataenvgym.runs.config import build_agent, build_environment, compose
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.tasks.metrics.estimators import estimate
 
 RUNS = RESULTS / "runs"
 HIGHEST = 10.0

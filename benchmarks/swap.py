@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.config import build_agent, build_task, compose
 from dataenvgym.interfaces import (
     DataGenerationAgentInterface,
     Failure,
     SamplingParameters,
     TrainingRun,
 )
-from dataenvgym.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.records import Message
+from dataenvgym.runs.config import build_agent, build_task, compose
+from dataenvgym.students.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.tasks import Task
 
 FIRST_TOKEN = SamplingParameters(max_tokens=1)

@@ -26,10 +26,10 @@ from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.environment import ToolUseOptions
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
-from dataenvgym.llm import ChatClient
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, TaskInstance
-from dataenvgym.rollouts import rollout
 from dataenvgym.tasks import Outcome, TaskEnvironment
+from dataenvgym.tasks.rollouts import rollout
+from dataenvgym.teachers import ChatClient
 
 CONVERSATIONS = 5_000
 FEWER = 1_000

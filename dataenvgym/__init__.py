@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from dataenvgym.domains.social.task import SocialTask
     from dataenvgym.domains.tool_use.task import ToolUseTask
     from dataenvgym.environments import OpenEnded, SkillList, SkillTree
-    from dataenvgym.episodes import Summary, run_episode
     from dataenvgym.errors import DataEnvGymError
-    from dataenvgym.evaluation import run_evaluation
     from dataenvgym.interfaces import (
         DataGenerationAgentInterface,
         EnvironmentInterface,
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
         TaskInterface,
         TrainablePredictorInterface,
     )
-    from dataenvgym.llm import Teacher
-    from dataenvgym.predictors import InProcessPredictor, OpenAIPredictor, VllmPredictor
     from dataenvgym.records import (
         ChatDatum,
         CompletedTaskInstance,
@@ -55,8 +51,12 @@ if TYPE_CHECKING:
         TextDatum,
         TrainingDatum,
     )
+    from dataenvgym.runs.episodes import Summary, run_episode
+    from dataenvgym.runs.evaluation import run_evaluation
+    from dataenvgym.students.predictors import InProcessPredictor, OpenAIPredictor, VllmPredictor
     from dataenvgym.studies.study import run_study
     from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+    from dataenvgym.teachers import Teacher
 
 __version__ = "0.1.0"
 
@@ -115,13 +115,13 @@ _NAMES_IN = {
     "domains.social.task": "SocialTask",
     "domains.tool_use.task": "ToolUseTask",
     "environments": "OpenEnded SkillList SkillTree",
-    "episodes": "Summary run_episode",
+    "runs.episodes": "Summary run_episode",
     "errors": "DataEnvGymError",
-    "evaluation": "run_evaluation",
+    "runs.evaluation": "run_evaluation",
     "interfaces": "DataGenerationAgentInterface EnvironmentInterface Failure Reply "
     "SamplingParameters TaskInterface TrainablePredictorInterface",
-    "llm": "Teacher",
-    "predictors": "InProcessPredictor OpenAIPredictor VllmPredictor",
+    "teachers": "Teacher",
+    "students.predictors": "InProcessPredictor OpenAIPredictor VllmPredictor",
     "records": "ChatDatum CompletedTaskInstance KTODatum Message PreferenceDatum ScoredDatum "
     "SupervisedDatum TaskInstance TextDatum TrainingDatum",
     "studies.study": "run_study",

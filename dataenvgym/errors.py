@@ -36,11 +36,14 @@ is counted separately, neither as right nor as wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+_NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -279,3 +282,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the known name closest to `name`, or an empty string."""
     matches = get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" Did you mean {matches[0]!r}?" if matches else ""
+
+
+def escaped(text: str) -> str:
+    r"""The text with lone surrogates and control characters (except `\n`, `\t`) as `\x1b`."""
+    return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 
 from dataenvgym import exact_json
 from dataenvgym.errors import BrokenFileError
-from dataenvgym.secrets import redact, redact_bytes
+from dataenvgym.events import redact, redact_bytes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """errno values that mean a full disk."""

@@ -15,7 +15,7 @@ from dataenvgym import (
     TaskInstance,
     run_episode,
 )
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.students.trainers import InProcessTrainer
 
 NUMBERS = random.Random(0).sample(range(10, 100), 90)
 SPLITS = {"train": NUMBERS[:60], "validation": NUMBERS[60:75], "test": NUMBERS[75:]}

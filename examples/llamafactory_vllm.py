@@ -7,10 +7,10 @@ Needs `dataenvgym external install llamafactory` and `... vllm`, once. Option: i
 import sys
 
 from dataenvgym import run_episode
-from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.predictors import VllmPredictor
-from dataenvgym.progress import listening
-from dataenvgym.trainers import LlamaFactoryTrainer
+from dataenvgym.events import hearing_progress
+from dataenvgym.runs.config import build_agent, build_environment, compose
+from dataenvgym.students.predictors import VllmPredictor
+from dataenvgym.students.trainers import LlamaFactoryTrainer
 
 if __name__ == "__main__":
     iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 2
@@ -19,7 +19,7 @@ if __name__ == "__main__":
     # ... and the server keeps running while it loads one adapter after the other
     student = VllmPredictor("pocket", trainer)
     config = compose(["agent.records_per_iteration=200", "task.n_validation=200"])
-    with listening(print):
+    with hearing_progress(print):
         summary = run_episode(
             build_environment(config, predictor=student), build_agent(config), iterations=iterations
         )

@@ -11,9 +11,9 @@ instruction, so its records have the right form but no meaning, and the score do
 
 import sys
 
-from dataenvgym import config as configuration
 from dataenvgym import run_episode
 from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.runs import config as configuration
 
 ITSELF = [
     "teacher=student",

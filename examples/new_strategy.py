@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from dataenvgym import run_study
-from dataenvgym.plans import Assignment
+from dataenvgym.records.plans import Assignment
 
 
 class WeakestPolicy:

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from dataenvgym.domains.orchestrate.pareto import Point, draw, front
+from dataenvgym.cli.pareto import Point, draw, front
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
 from dataenvgym.interfaces import PredictorInterface
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 CALL = '{{"name": "{}", "arguments": {{"model": "{}"}}}}'
 HARD = re.compile(r"multiply|product|rows of|divide|modulo|leaves over")

@@ -17,9 +17,9 @@ import gymnasium
 import numpy as np
 
 import dataenvgym  # noqa: F401  registers the environments
-from dataenvgym.simulation import read_curves
-from dataenvgym.simulation.environments import SimulatedForest
-from dataenvgym.wrappers import FEATURES, FixedForest
+from dataenvgym.environments.simulation import read_curves
+from dataenvgym.environments.simulation.environments import SimulatedForest
+from dataenvgym.environments.wrappers import FEATURES, FixedForest
 
 CURVES = read_curves("pocket_math")
 N = len(CURVES.skills)

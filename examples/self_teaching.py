@@ -11,7 +11,7 @@ Options: the engine, iterations. The same as `dataenvgym run agent/engine=reject
 import sys
 
 from dataenvgym import run_episode
-from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.runs.config import build_agent, build_environment, compose
 
 engine = sys.argv[1] if len(sys.argv) > 1 else "rejection_sampling"
 iterations = int(sys.argv[2]) if len(sys.argv) > 2 else 3

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
 from dataenvgym.records import ToolCall
-from dataenvgym.tool_formats import TOOL_FORMATS, TextFormat
+from dataenvgym.records.tool_formats import TOOL_FORMATS, TextFormat
 
 
 def write_tools(tools):

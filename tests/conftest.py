@@ -82,7 +82,7 @@ def _a_curve_is_drawn_once():
 
     Drawing `curve.png` takes longer than the rest of a small run.
     """
-    from dataenvgym.episodes import plots
+    from dataenvgym.runs.episodes import plots
 
     drawn: dict[tuple[str, ...], bytes] = {}
 
@@ -124,7 +124,7 @@ def shared_pictures() -> Iterator[None]:
 
     For tests of what is around the pictures; `test_plots` of episodes and of studies draw each.
     """
-    from dataenvgym.episodes import plots
+    from dataenvgym.runs.episodes import plots
     from dataenvgym.studies import tables
 
     draw_curve, draw_study = plots.curve_bytes.__wrapped__, tables.draw_study
@@ -322,7 +322,7 @@ def _redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A real Redis server on a free port: its URL, and its process."""
     if (program := shutil.which("redis-server")) is None:
         pytest.skip("redis-server is not installed: `make test` installs Debian's where it may")
-    from dataenvgym.external.processes import free_port
+    from dataenvgym.students.external.processes import free_port
 
     port = free_port()
     options = f"--port {port} --bind 127.0.0.1 --appendonly no --save".split()

@@ -7,9 +7,9 @@ import numpy as np
 
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.plans import Situation
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.records.plans import Situation
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 class Speaker:

@@ -9,8 +9,8 @@ from zlib import crc32
 
 from dataenvgym.agents import Agent
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import write_text
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 @cache
@@ -214,7 +214,7 @@ class Stopping(Agent):
         if not Path("stopped").exists():
             import torch
 
-            from dataenvgym.trainers.student import load_base_model
+            from dataenvgym.students.trainers.student import load_base_model
 
             cpu = torch.device("cpu")
             self.model = load_base_model(self.student, device=cpu, dtype=torch.float32)
@@ -225,7 +225,7 @@ class Stopping(Agent):
     def compute(self, layer, inputs):
         import torch
 
-        from dataenvgym.threads import CancelledTask, raise_if_cancelled
+        from dataenvgym.events import CancelledTask, raise_if_cancelled
 
         if torch.is_inference_mode_enabled() != (self.phase == "generate"):
             return

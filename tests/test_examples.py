@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym import config
+from dataenvgym.runs import config
+from tests.docs.shortening import Here, shortened
+from tests.processes import python
 from tools.ratchet import code_lines, read
-
-from .docs.shortening import Here, shortened
-from .processes import python
 
 ROOT = Path(__file__).parents[1]
 FILES = {p.relative_to(ROOT / "examples") for p in (ROOT / "examples").rglob("*.py")}
@@ -64,7 +63,7 @@ def test_the_example_of_a_task_is_learned(tmp_path):
 
 
 def test_the_example_agent_runs_as_agent_custom_with_the_seed_of_the_run(monkeypatch):
-    from dataenvgym.config import build_agent, compose
+    from dataenvgym.runs.config import build_agent, compose
 
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     agent = "agent=custom_agent.RewritingAgent"

@@ -11,13 +11,12 @@ from numpy.random import default_rng
 from omegaconf import OmegaConf
 
 from dataenvgym.agents import Assignment
-from dataenvgym.config import build_agent, compose
-from dataenvgym.config.composition import options_by_group
+from dataenvgym.agents.skills.catalog import read_catalog
 from dataenvgym.errors import ConfigurationError, PredictionError
-from dataenvgym.skills.catalog import read_catalog
+from dataenvgym.runs.config import build_agent, compose
+from dataenvgym.runs.config.composition import options_by_group
 from dataenvgym.storage import write_json
-
-from .fakes import Teacher, lost
+from tests.fakes import Teacher, lost
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproducing.md"
 TEXT = PAGE.read_text().partition("## Coming from DataEnvGym\n")[2].partition("\n## ")[0]

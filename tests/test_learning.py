@@ -3,10 +3,10 @@
 import pytest
 
 from benchmarks import learning
-from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.domains.math.pocket import PocketMathTask, operands_of
 from dataenvgym.environments import IterationFiles
-from dataenvgym.episodes import run_episode
+from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
+from dataenvgym.runs.episodes import run_episode
 
 pytestmark = pytest.mark.slow
 

@@ -18,9 +18,8 @@ from pydantic import ValidationError
 
 import dataenvgym
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.scoring.code.extraction import LONGEST_CODE, extract_code
-
-from .text_parsers import PARSERS, Parser
+from dataenvgym.tasks.scoring.code.extraction import LONGEST_CODE, extract_code
+from tests.text_parsers import PARSERS, Parser
 
 SIZE, SECONDS = 200_000, 1.0
 _WRITTEN = r'''
@@ -71,21 +70,10 @@ KNOWN = {
 """Texts that took minutes once, or raised an error of Python."""
 PACKAGE = Path(dataenvgym.__file__).parent
 NOT_OF_MODELS = (
-    *(
-        "cli.",
-        "config.",
-        "options.",
-        "storage.",
-        "store.",
-        "checksums.",
-        "llm.prompts.",
-    ),
-    *(
-        "llama_factory.dataset.",
-        "llama_factory.reading.",
-        "predictors.vllm.placeholder_adapters.",
-        "tasks.worlds.schemas.",
-    ),
+    *("cli.", "runs.config.", "options.", "storage.", "teachers.prompts."),
+    *("records.store.", "records.checksums."),
+    *("students.llama_factory.dataset.", "students.llama_factory.reading."),
+    *("students.predictors.vllm.placeholder_adapters.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
     "domains.social.sotopia.",
     *("tasks.operand_family.", "domains.tool_use.audit.", "domains.textworld.games."),

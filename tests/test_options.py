@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import Free, Given, explanations, options_of, taken_from, takes
+from dataenvgym.runs.config import compose
 
 
 class Brush:

@@ -103,7 +103,7 @@ def test_the_sdist_has_the_files_that_contributors_need(packages):
 
 
 def test_the_installed_package_runs_in_an_empty_folder(installed, tmp_path):
-    where = "import dataenvgym, dataenvgym.config as c; print(dataenvgym.__file__)\n"
+    where = "import dataenvgym, dataenvgym.runs.config as c; print(dataenvgym.__file__)\n"
     where += "print(c.config_directory()); print(dataenvgym.run_episode.__name__)"
     found = run(sys.executable, "-c", where, folder=tmp_path, path=installed).splitlines()
     assert found == [

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import pressures
-from dataenvgym.config import compose
+from dataenvgym.runs.config import compose
 from dataenvgym.tasks.pressures import PRESSURES
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import dataenvgym
-
-from .processes import python
+from tests.processes import python
 
 ROOT = Path(__file__).parents[1]
 
@@ -49,13 +48,13 @@ def test_a_name_imports_its_part_of_the_package_and_nothing_heavy():
         "def parts(): return {m.split('.')[1] for m in sys.modules if 'dataenvgym.' in m}\n"
         "print(sorted(parts()))\n"
         "from dataenvgym import SupervisedDatum\n"
-        "print({'tasks', 'episodes', 'agents'} & parts())\n"
+        "print({'tasks', 'runs', 'agents'} & parts())\n"
         "from dataenvgym import *\n"
         "print(run_study.__name__, [m for m in ('torch', 'hydra', 'transformers', 'matplotlib')"
         " if m in sys.modules])"
     )
     assert python("-c", code, check=True).stdout.splitlines() == [
-        "['registration']",
+        "['errors', 'registration']",
         "set()",
         "run_study []",
     ]

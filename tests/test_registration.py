@@ -10,9 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.agents import PocketEngine
-from dataenvgym.config import build_environment, compose
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import TaskInstance
 from dataenvgym.registration import (
     MAX_ITERATIONS,
@@ -20,7 +18,9 @@ from dataenvgym.registration import (
     register_environments,
     task_environments,
 )
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.runs.config import build_environment, compose
+from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.students.trainers import InProcessTrainer
 
 TASK_ENVIRONMENTS = task_environments()
 IDS = [*TASK_ENVIRONMENTS, *TEACHING_ENVIRONMENTS]

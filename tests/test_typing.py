@@ -11,20 +11,19 @@ from dataenvgym.agents.policies.bandits import BanditOptions, BanditPolicy
 from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.llama_factory import TrainingConfig, TrainingOptions
-from dataenvgym.llama_factory.options import OneTraining
-from dataenvgym.trainers.interface import refuse_options_of_one_training
-
-from .processes import python
+from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions
+from dataenvgym.students.llama_factory.options import OneTraining
+from dataenvgym.students.trainers.interface import refuse_options_of_one_training
+from tests.processes import python
 
 SNIPPET = """
 import dataenvgym
 from dataenvgym import Message, Reply, SupervisedDatum, TrainingDatum, run_episode
 from dataenvgym.agents import PreferenceEngine, UCBPolicy
 from dataenvgym.environments import OpenEnded, SkillTree
-from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.skills import ClusteredSkills, SavedSkills
-from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.agents.skills import ClusteredSkills, SavedSkills
+from dataenvgym.students.trainers import InProcessTrainer, LlamaFactoryTrainer
 
 UCBPolicy(exploration=0.2, discount=0.5)
 InProcessTrainer(lora_rank=8)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config import compose, open_run
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.evaluation.directory import EVALUATIONS, evaluation_settings
-from dataenvgym.executors.episode_driver import DrivenEpisode
-from dataenvgym.executors.in_process import InProcessExecutor
-from dataenvgym.executors.interface import EpisodeJob
+from dataenvgym.runs.config import compose, open_run
+from dataenvgym.runs.evaluation.directory import EVALUATIONS, evaluation_settings
+from dataenvgym.studies.executors.episode_driver import DrivenEpisode
+from dataenvgym.studies.executors.in_process import InProcessExecutor
+from dataenvgym.studies.executors.interface import EpisodeJob
 from dataenvgym.workspace import locked
 
 

@@ -9,6 +9,7 @@ from dataenvgym import exact_json
 from dataenvgym.agents.engines import seeded
 from dataenvgym.agents.engines.llm.records import records_in
 from dataenvgym.agents.engines.record_pool import TextSimilarity
+from dataenvgym.agents.skills.embeddings import masked
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.result_comparison import same_output
 from dataenvgym.domains.code.static_analysis import normalized as normalized_code
@@ -46,14 +47,9 @@ from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
 from dataenvgym.environments.near_duplicates import SeenTexts
 from dataenvgym.environments.record_texts import normalized, record_text
-from dataenvgym.episodes import texts
+from dataenvgym.errors import escaped
+from dataenvgym.events import keep_secrets_of, redact, without_secrets
 from dataenvgym.interfaces import Reply
-from dataenvgym.judging.rubric import RubricVerdict
-from dataenvgym.judging.verdicts import read_verdict
-from dataenvgym.llama_factory.entries import TAGS, parse_turn
-from dataenvgym.llm import payloads
-from dataenvgym.llm.repair import json_alone, json_in
-from dataenvgym.llm.structured import parse_reply
 from dataenvgym.records import (
     Message,
     Provenance,
@@ -63,17 +59,21 @@ from dataenvgym.records import (
     ToolCall,
     parse_training_datum,
 )
-from dataenvgym.records.model import escaped
-from dataenvgym.rollouts import faults
+from dataenvgym.records.tool_formats import TOOL_FORMATS, malformed_call, read_reply
+from dataenvgym.records.tool_formats.thoughts import blanked, missing_end, said_in
+from dataenvgym.runs.episodes import texts
 from dataenvgym.sandbox import supervision
-from dataenvgym.scoring import extract_final_answer
-from dataenvgym.scoring.code.extraction import LONGEST_CODE, extract_code
-from dataenvgym.scoring.equality import settle
-from dataenvgym.secrets import keep_secrets_of, redact, without_secrets
-from dataenvgym.skills.embeddings import masked
-from dataenvgym.tool_formats import TOOL_FORMATS, malformed_call, read_reply
-from dataenvgym.tool_formats.thoughts import blanked, missing_end, said_in
-from dataenvgym.trainers.llama_factory.slots import Slots
+from dataenvgym.students.llama_factory.entries import TAGS, parse_turn
+from dataenvgym.students.trainers.llama_factory.slots import Slots
+from dataenvgym.tasks.judging.rubric import RubricVerdict
+from dataenvgym.tasks.judging.verdicts import read_verdict
+from dataenvgym.tasks.rollouts import faults
+from dataenvgym.tasks.scoring import extract_final_answer
+from dataenvgym.tasks.scoring.code.extraction import LONGEST_CODE, extract_code
+from dataenvgym.tasks.scoring.equality import settle
+from dataenvgym.teachers import payloads
+from dataenvgym.teachers.repair import json_alone, json_in
+from dataenvgym.teachers.structured import parse_reply
 
 UTTERANCE = 4_000
 """Characters of an utterance at most."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from dataenvgym.threads import CancelledTask, raise_if_cancelled
+from dataenvgym.events import CancelledTask, raise_if_cancelled
 
 T = TypeVar("T")
 

@@ -30,28 +30,16 @@ import yaml
 ROOT = Path(__file__).parents[1]
 RECORDS = Path(__file__).with_name("ratchet.json")
 
-ROOMS = {
-    "records": "interfaces spaces store",
-    "sandbox": "",
-    "teachers": "llm",
-    "tasks": "judging metrics rollouts scoring tool_formats",
-    "students": "external llama_factory pocket predictors trainers",
-    "environments": "simulation",
-    "agents": "quality skills",
-    "runs": "config episodes evaluation",
-    "domains": "",
-    "studies": "executors",
-    "adaptation": "",
-    "cli": "",
-}
-"""The rooms, ground floor first, with the folders beside the one of that name. A module at the top
-belongs to `records`; a folder that is not here is a room of its own, without a record."""
+ROOMS = (
+    *("records", "sandbox", "teachers", "tasks", "students", "environments", "agents", "runs"),
+    *("domains", "studies", "adaptation", "cli"),
+)
+"""The rooms, ground floor first. A module at the top belongs to `records`."""
 
 BESIDE = ("configs", "docs/generate", "external", "tools")
 TEXTS = {".yaml", ".html", ".js", ".css", ".jinja", ".txt"}
 """Files beside Python whose lines count."""
 
-_ROOM_OF = {f: room for room, folders in ROOMS.items() for f in (room, *folders.split())}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LONG = 25
 _STRING = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
@@ -124,9 +112,9 @@ def counts(package: Package, root: Path = ROOT) -> dict[str, int]:
 
 
 def room_of(path: Path) -> str:
-    """The room of a file of the package; its folder if that is in none."""
+    """The room of a file of the package: its folder."""
     folder = path.parts[1]
-    return _ROOM_OF.get(folder, folder) if len(path.parts) > 2 else "records"
+    return folder if len(path.parts) > 2 else "records"
 
 
 def code_lines(module: Module) -> int:
@@ -229,7 +217,7 @@ def options(root: Path = ROOT) -> tuple[int, set[str]]:
 
     An option is set by a key of a YAML file, or by `name=` or `name:` in a page, example or test.
     """
-    from dataenvgym.config.class_defaults import class_options, sections
+    from dataenvgym.runs.config.class_defaults import class_options, sections
 
     found: dict[str, set[str]] = {}
     is_set = set()

@@ -23,11 +23,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from dataenvgym.adaptation.report import ArmFigures
-from dataenvgym.episodes.summary import read_summary
-from dataenvgym.metrics.results import EvaluationResults
+from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.storage import read_json
 from dataenvgym.studies.results import StudyResults
-from tests.executors.own_slurm import missing, own_slurm
+from dataenvgym.tasks.metrics.results import EvaluationResults
+from tests.studies.executors.own_slurm import missing, own_slurm
 
 PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
 _FENCED = re.compile(r'^```\w+(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)

@@ -13,11 +13,11 @@ server       trains and asks an adapter for each request of a client
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual
-from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.inner_loop import Adapted, Answer, InnerLoop, adapt
 from dataenvgym.adaptation.rest_em import RestEM, kept_edits
 from dataenvgym.adaptation.running import Adaptation, run_adaptation
 from dataenvgym.adaptation.trials import EditResult, EditTrials
+from dataenvgym.tasks.edits import Context, Edit, WritesEdits
 
 __all__ = [
     "Adaptation",

@@ -19,16 +19,16 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dataenvgym.adaptation.edits import Context, Edit, WritesEdits
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.adaptation.trials import EditResult, EditTrials, Work, asked, refuse_own_training
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.interfaces import TeacherInterface
-from dataenvgym.llm.teacher import StudentTeacher
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.edits import Context, Edit, WritesEdits
 from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.teachers.teacher import StudentTeacher
 
 Arm = Literal["context_only", "gold", "self_edits", "teacher_edits", "rest_em"]
 

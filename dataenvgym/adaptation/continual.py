@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from dataenvgym.adaptation.arms import shuffled_contexts
-from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import (
     Answer,
     accuracy,
@@ -29,7 +28,6 @@ from dataenvgym.adaptation.inner_loop import (
 )
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
 from dataenvgym.adaptation.trials import Work, asked
-from dataenvgym.checksums import MarkedFolder
 from dataenvgym.errors import (
     ConfigurationError,
     RunDirectoryError,
@@ -37,15 +35,17 @@ from dataenvgym.errors import (
     check_at_least,
     check_one_of,
 )
+from dataenvgym.events import counting
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
-from dataenvgym.llm.teacher import StudentTeacher
-from dataenvgym.progress import counting
 from dataenvgym.records import Model, TrainingDatum
+from dataenvgym.records.checksums import MarkedFolder
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, remove_folder
+from dataenvgym.students.trainers.interface import trainer_with
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.tasks.source import SPLITS, Split
-from dataenvgym.trainers.interface import trainer_with
+from dataenvgym.teachers.teacher import StudentTeacher
 
 Join = Literal["merged", "stacked"]
 
@@ -354,7 +354,7 @@ class _Sequence:
 
 
 def _write_stacked(before: Path | None, adapter: Path, folder: Path) -> None:
-    from dataenvgym.trainers.adapters import Adapter, stacked
+    from dataenvgym.students.trainers.adapters import Adapter, stacked
 
     parts = [Adapter.read(path) for path in (before, adapter) if path is not None]
     with publishing(folder) as new:

@@ -23,7 +23,6 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
-from dataenvgym.checksums import marking, reading_marked
 from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
 from dataenvgym.errors import (
     ConfigurationError,
@@ -32,6 +31,7 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     check_at_least,
 )
+from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import (
     AdapterJob,
     Failure,
@@ -40,14 +40,13 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
     TrainingRun,
 )
-from dataenvgym.progress import counting
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.checksums import marking, reading_marked
 from dataenvgym.storage import read_json, remove_folder, write_json
+from dataenvgym.students.trainers import TrainerInterface
+from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
-from dataenvgym.trainers import TrainerInterface
-from dataenvgym.trainers.interface import options_of
 
 _BASE, _ADAPTED, _LOOP = "base_answers.json", "adapted.json", "loop.json"
 _AGAIN = "remove it, and the same command makes it again"

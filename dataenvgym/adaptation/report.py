@@ -11,8 +11,9 @@ from rich.console import Console
 
 from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
-from dataenvgym.episodes.tables import markdown_lines, print_tables
-from dataenvgym.episodes.texts import (
+from dataenvgym.records import Model
+from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
+from dataenvgym.runs.episodes.texts import (
     cell,
     change,
     interval,
@@ -20,9 +21,8 @@ from dataenvgym.episodes.texts import (
     score,
     several,
 )
-from dataenvgym.metrics.estimators import Estimate, estimate
-from dataenvgym.records import Model
 from dataenvgym.storage import write_json, write_text
+from dataenvgym.tasks.metrics.estimators import Estimate, estimate
 
 REFERENCE = "self_edits"
 """The arm with which the others are compared."""

@@ -24,14 +24,12 @@ from typing import Any
 from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, keep_identity
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
+from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
 from dataenvgym.interfaces import Describes, TaskInterface, TrainablePredictorInterface
-from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.run_warnings import warn_run
-from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, remove_folder, write_json
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.trainers.interface import options_of, trainer_with
 from dataenvgym.tasks.adapted_task import attemptable
-from dataenvgym.threads import ContextThreadPool
-from dataenvgym.trainers.interface import options_of, trainer_with
 from dataenvgym.workspace import opened
 
 MOST_WAITING = 256

@@ -14,22 +14,21 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dataenvgym.adaptation.edits import Context
 from dataenvgym.adaptation.inner_loop import trained_by
 from dataenvgym.adaptation.trials import EditResult, EditTrials
-from dataenvgym.checksums import MarkedFolder, marking, reading_marked
-from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import Closes, TrainablePredictorInterface, TrainingRun
-from dataenvgym.llm.teacher import StudentTeacher
-from dataenvgym.predictors.checkpoints import write_merged
-from dataenvgym.progress import tell
 from dataenvgym.records import ChatDatum, Conversation, Message
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.checksums import MarkedFolder, marking, reading_marked
+from dataenvgym.runs.episodes.texts import several
 from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import read_jsonl, remove_folder, write_jsonl
+from dataenvgym.students.predictors.checkpoints import write_merged
+from dataenvgym.students.trainers import TrainerInterface
+from dataenvgym.tasks.edits import Context
 from dataenvgym.tasks.source import SPLITS, Split
-from dataenvgym.trainers import TrainerInterface
+from dataenvgym.teachers.teacher import StudentTeacher
 
 Keep = Literal["best", "successes"]
 StudentOf = Callable[[Path | None], TrainablePredictorInterface]

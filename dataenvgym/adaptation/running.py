@@ -17,24 +17,29 @@ from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
-from dataenvgym.adaptation.edits import WritesEdits
 from dataenvgym.adaptation.inner_loop import keep_identity
 from dataenvgym.adaptation.report import AnyReport, report_of, write_report
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
-from dataenvgym.config import build_predictor, build_task, build_teacher, compose
-from dataenvgym.config.composition import options_by_group
-from dataenvgym.config.identity import decisive_values, digest, run_name, task_name
-from dataenvgym.config.instantiation import build_section, build_value, imported, section_target
-from dataenvgym.config.overrides import parse_overrides
-from dataenvgym.config.resolved import literal
-from dataenvgym.config.workspaces import Workspaces
 from dataenvgym.environments.identity import identity_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface
-from dataenvgym.llm.teacher import StudentTeacher
-from dataenvgym.rollouts import close_speakers
+from dataenvgym.runs.config import build_predictor, build_task, build_teacher, compose
+from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.identity import decisive_values, digest, run_name, task_name
+from dataenvgym.runs.config.instantiation import (
+    build_section,
+    build_value,
+    imported,
+    section_target,
+)
+from dataenvgym.runs.config.overrides import parse_overrides
+from dataenvgym.runs.config.resolved import literal
+from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.edits import WritesEdits
+from dataenvgym.tasks.rollouts import close_speakers
+from dataenvgym.teachers.teacher import StudentTeacher
 
 _SECTIONS = ("task", "student", "predictor", "trainer", "teacher", "arms", "rest_em")
 _ENGINE = "agent.engine"

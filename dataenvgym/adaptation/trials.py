@@ -9,14 +9,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, NoReturn
 
-from dataenvgym.adaptation.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, read_saved, save, trainer_of
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import TaskInterface, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
-from dataenvgym.trainers.interface import trainer_with
+from dataenvgym.students.trainers.interface import trainer_with
+from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
 
 
 class EditResult(Model):

@@ -7,7 +7,7 @@ engines/       write the records of a plan: by rules, a teacher (llm/), a pool, 
 tree/          the agent of `SkillTree-v0` and its policies
 nothing        the lower bound of a study: a policy and an engine that do nothing
 
-`dataenvgym.plans` defines the plans that a policy gives to an engine.
+`dataenvgym.records.plans` defines the plans that a policy gives to an engine.
 """
 
 from dataenvgym.agents.agent import Agent, TreeAgent
@@ -56,7 +56,7 @@ from dataenvgym.agents.tree.policies import (
     ThresholdPolicy,
 )
 from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep
-from dataenvgym.plans import Assignment, Engine, Plan, Policy, Situation
+from dataenvgym.records.plans import Assignment, Engine, Plan, Policy, Situation
 
 __all__ = [
     "Agent",

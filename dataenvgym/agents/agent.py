@@ -12,8 +12,8 @@ from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep
 from dataenvgym.environments.skill_tree.actions import TreeAction
 from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import PredictorInterface, Stateful
-from dataenvgym.plans import Engine, Policy, Situation, generated, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records.plans import Engine, Policy, Situation, generated, warn_of_shortage
 from dataenvgym.seeding import derive_rng
 
 PolicyT = TypeVar("PolicyT")

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters, Stateful
-from dataenvgym.plans import EngineFit, Plan, Policy, PolicyFit, Situation, policy_fit
 from dataenvgym.records import CompletedTaskInstance, Conversation, TrainingDatum
+from dataenvgym.records.plans import EngineFit, Plan, Policy, PolicyFit, Situation, policy_fit
 
 
 class NoPolicy:

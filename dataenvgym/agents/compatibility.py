@@ -1,6 +1,6 @@
 """Checks that an agent can work on a task, before the run spends time on it.
 
-Policies and engines declare their needs (see `dataenvgym.plans`); nothing else is checked.
+Policies and engines declare their needs (see `dataenvgym.records.plans`); nothing else is checked.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.interfaces import MeasuresRecords, PredictorInterface, TaskInterface
-from dataenvgym.plans import Prepares, Reads, engine_fit, policy_fit
 from dataenvgym.records import TaskInstance
+from dataenvgym.records.plans import Prepares, Reads, engine_fit, policy_fit
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 
 

@@ -15,10 +15,10 @@ from dataenvgym.adaptation.trials import Work
 from dataenvgym.cli.console import showing_warnings
 from dataenvgym.cli.dry import lacking, model_of, show_facts, show_prompt
 from dataenvgym.cli.study import wide_console
-from dataenvgym.episodes.display import showing_progress
-from dataenvgym.episodes.tables import table_of
-from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, noting_needs
+from dataenvgym.runs.episodes.display import showing_progress
+from dataenvgym.runs.episodes.tables import table_of
+from dataenvgym.runs.episodes.texts import several
 
 
 def adapt(arguments: Namespace) -> None:

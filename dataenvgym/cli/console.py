@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from dataenvgym.run_warnings import listening
+from dataenvgym.events import hearing_warnings
 
 
 def open_console(*, plain: bool = False, width: int | None = None) -> Console:
@@ -27,7 +27,7 @@ def open_console(*, plain: bool = False, width: int | None = None) -> Console:
 @contextmanager
 def showing_warnings(console: Console) -> Iterator[None]:
     """Show warnings at once, each text once, in commands that run no episode."""
-    from dataenvgym.episodes.texts import plain
+    from dataenvgym.runs.episodes.texts import plain
 
     shown: set[str] = set()
 
@@ -36,7 +36,7 @@ def showing_warnings(console: Console) -> Iterator[None]:
             shown.add(text)
             console.print(Text(f"warning: {plain(text)}", style="yellow"), soft_wrap=True)
 
-    with listening(show):
+    with hearing_warnings(show):
         yield
 
 

@@ -18,14 +18,14 @@ from rich.text import Text
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
-from dataenvgym.external import (
+from dataenvgym.students.external import (
     ENVIRONMENTS,
     ExternalModel,
     cache_directory,
     external_environment,
     external_models,
 )
-from dataenvgym.external.environments import has_cuda
+from dataenvgym.students.external.environments import has_cuda
 
 State = Literal["ok", "missing", "problem"]
 
@@ -145,8 +145,8 @@ def student_finding() -> Finding:
     try:
         import torch
 
-        from dataenvgym.pocket import student_path
-        from dataenvgym.trainers.student import load_base_model, load_tokenizer
+        from dataenvgym.students.pocket import student_path
+        from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
 
         folder = str(student_path())
         load_tokenizer(folder)

@@ -20,19 +20,19 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.config import build_agent, build_environment
-from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.environments import TeachingEnvironment, TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import finished_iterations
-from dataenvgym.episodes.runner import teaching_of
-from dataenvgym.episodes.show import show_turn
-from dataenvgym.episodes.texts import plain, several
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.executors.interface import build_episode
-from dataenvgym.external.environments import has_cuda
 from dataenvgym.interfaces import SamplingParameters, TaskInterface, TrainingRun
-from dataenvgym.plans import engine_fit
 from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.records.plans import engine_fit
+from dataenvgym.runs.config import build_agent, build_environment
+from dataenvgym.runs.config.run_directory import is_done, run_directory
+from dataenvgym.runs.episodes.runner import teaching_of
+from dataenvgym.runs.episodes.show import show_turn
+from dataenvgym.runs.episodes.texts import plain, several
+from dataenvgym.students.external.environments import has_cuda
+from dataenvgym.studies.executors.interface import build_episode
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.first_prompts import Enough, Stub, first_prompts, with_stubs

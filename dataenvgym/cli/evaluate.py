@@ -24,25 +24,25 @@ from dataenvgym.cli.evaluation_tables import (
     summary_table,
     usage_line,
 )
-from dataenvgym.config import build_judge
-from dataenvgym.config.suites import evaluations_of
 from dataenvgym.environments.iterations import write_completed
-from dataenvgym.episodes.display import showing_progress
-from dataenvgym.episodes.tables import table_of
-from dataenvgym.episodes.texts import counts, one_line, plain, score, several
 from dataenvgym.errors import DataEnvGymError, EvaluationError, RunDirectoryError, noting_needs
-from dataenvgym.evaluation import Evaluation, rescore_evaluation, run_evaluation
-from dataenvgym.evaluation.evaluated_run import ALL
-from dataenvgym.evaluation.floor import floors_of
-from dataenvgym.evaluation.generation import generate
-from dataenvgym.evaluation.running import EvaluationOptions, Prepared
-from dataenvgym.evaluation.suite import prepare_suite, run_suite
-from dataenvgym.evaluation.summary import EvaluationSummary, evaluations_in, summarize
-from dataenvgym.metrics.rescoring import REPLAYED, RescoringResult
-from dataenvgym.metrics.sampling import instances_of
+from dataenvgym.runs.config import build_judge
+from dataenvgym.runs.config.suites import evaluations_of
+from dataenvgym.runs.episodes.display import showing_progress
+from dataenvgym.runs.episodes.tables import table_of
+from dataenvgym.runs.episodes.texts import counts, one_line, plain, score, several
+from dataenvgym.runs.evaluation import Evaluation, rescore_evaluation, run_evaluation
+from dataenvgym.runs.evaluation.evaluated_run import ALL
+from dataenvgym.runs.evaluation.floor import floors_of
+from dataenvgym.runs.evaluation.generation import generate
+from dataenvgym.runs.evaluation.running import EvaluationOptions, Prepared
+from dataenvgym.runs.evaluation.suite import prepare_suite, run_suite
+from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import attemptable, task_of
 from dataenvgym.tasks.first_prompts import first_prompts
+from dataenvgym.tasks.metrics.rescoring import REPLAYED, RescoringResult
+from dataenvgym.tasks.metrics.sampling import instances_of
 
 
 def evaluate(arguments: Namespace) -> None:

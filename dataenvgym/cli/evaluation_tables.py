@@ -16,17 +16,25 @@ from rich.table import Table
 from rich.text import Text
 
 from dataenvgym.cli.console import showing_warnings
-from dataenvgym.episodes.tables import table_of, uncut
-from dataenvgym.episodes.texts import by_fault, change, interval, one_line, plain, score, several
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.comparison import EvaluationComparison, compare_evaluations
-from dataenvgym.evaluation.summary import EvaluationSummary
-from dataenvgym.metrics.metric import JudgeResult, MetricResult
-from dataenvgym.metrics.usage import StudentUsage
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import Costs, add_costs
+from dataenvgym.runs.episodes.tables import table_of, uncut
+from dataenvgym.runs.episodes.texts import (
+    by_fault,
+    change,
+    interval,
+    one_line,
+    plain,
+    score,
+    several,
+)
+from dataenvgym.runs.evaluation.comparison import EvaluationComparison, compare_evaluations
+from dataenvgym.runs.evaluation.summary import EvaluationSummary
 from dataenvgym.storage import write_json
+from dataenvgym.tasks.metrics.metric import JudgeResult, MetricResult
+from dataenvgym.tasks.metrics.usage import StudentUsage
 
 
 def score_tables(report: PerformanceReport, console: Console) -> list[Table]:

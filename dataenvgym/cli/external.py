@@ -6,14 +6,14 @@ from argparse import Namespace
 
 from dataenvgym.cli.console import open_console
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.external import (
+from dataenvgym.students.external import (
     ENVIRONMENTS,
     ExternalEnvironment,
     ExternalModel,
     external_environment,
     external_models,
 )
-from dataenvgym.external.environments import Variant
+from dataenvgym.students.external.environments import Variant
 
 
 def external(arguments: Namespace) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from dataenvgym.cli.console import open_console, showing_warnings
 from dataenvgym.cli.study import wide_console
-from dataenvgym.config.run_directory import find_run, runs_in
-from dataenvgym.episodes.attribution import FOLDER, print_table
-from dataenvgym.episodes.display import showing_progress
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.attribution import attribute_run
+from dataenvgym.runs.config.run_directory import find_run, runs_in
+from dataenvgym.runs.episodes.attribution import FOLDER, print_table
+from dataenvgym.runs.episodes.display import showing_progress
+from dataenvgym.runs.evaluation.attribution import attribute_run
 
 LISTED = 10
 """Runs that are listed, at most."""
@@ -37,7 +37,7 @@ def run_of(arguments: Namespace) -> Path:
 
 def report(arguments: Namespace) -> None:
     """Show the report of a run; write its report and its curve if they are missing."""
-    from dataenvgym.episodes.report import render_report, write_missing_report
+    from dataenvgym.runs.episodes.report import render_report, write_missing_report
     from dataenvgym.studies.noise import spread_of_seeds
 
     directory = run_of(arguments)
@@ -48,7 +48,7 @@ def report(arguments: Namespace) -> None:
 
 def show(arguments: Namespace) -> None:
     """Show records and transcripts of one iteration, beside those of the base student."""
-    from dataenvgym.episodes.show import show_calls, show_iteration
+    from dataenvgym.runs.episodes.show import show_calls, show_iteration
 
     wrong, limit = arguments.wrong, arguments.limit
     own = {name: getattr(arguments, name) for name in ("iteration", "skill", "seed")}
@@ -66,7 +66,7 @@ def show(arguments: Namespace) -> None:
 
 def export(arguments: Namespace) -> None:
     """Write the records, or the adapter, to a folder that is ready to upload."""
-    from dataenvgym.episodes.export import export_adapter, export_records
+    from dataenvgym.runs.episodes.export import export_adapter, export_records
 
     directory = run_of(arguments)
     output = Path(arguments.output).expanduser()

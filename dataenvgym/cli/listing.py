@@ -8,10 +8,10 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.config.commented_yaml import annotated_yaml
-from dataenvgym.config.composition import chosen_options, options_by_group
-from dataenvgym.config.own_classes import offered
 from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.runs.config.commented_yaml import annotated_yaml
+from dataenvgym.runs.config.composition import chosen_options, options_by_group
+from dataenvgym.runs.config.own_classes import offered
 
 ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "teacher", "episode")
 

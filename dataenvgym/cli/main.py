@@ -36,7 +36,7 @@ from dataenvgym.errors import (
     UnsupportedStageError,
     did_you_mean,
 )
-from dataenvgym.secrets import keep_secrets_of, redacted_output
+from dataenvgym.events import keep_secrets_of, redacted_output
 from dataenvgym.storage import FULL
 
 _NO_VALUE = re.compile(r"^argument ([\w/ -]+): ignored explicit argument .*")
@@ -92,7 +92,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser) -> None:
     """Refuse `run=RUN` where the command has an argument `--run` and there is no such option."""
-    from dataenvgym.config.composition import compose, options_by_group
+    from dataenvgym.runs.config.composition import compose, options_by_group
 
     for text in overrides:
         key, _, value = text.partition("=")
@@ -196,7 +196,7 @@ def _main(argv: Sequence[str]) -> int:
 
 def _unexpected(error: Exception, command: str, *, debug: bool) -> int:
     """Report a bug, in the user's code or ours, with its traceback."""
-    from dataenvgym.config.explanations import explain_missing, is_foreign
+    from dataenvgym.runs.config.explanations import explain_missing, is_foreign
 
     if is_foreign(error) and not debug:
         return _end(USER_ERROR, explain_missing(error))
@@ -230,7 +230,7 @@ def _sigterm_interrupts() -> Iterator[None]:
 
 
 def _end(code: int, message: str) -> int:
-    from dataenvgym.episodes.texts import plain  # an error may quote what a model wrote
+    from dataenvgym.runs.episodes.texts import plain  # an error may quote what a model wrote
 
     print(plain(f"dataenvgym: {message}"), file=sys.stderr)
     return code

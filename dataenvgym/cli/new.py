@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dataenvgym.cli.console import open_console
-from dataenvgym.config.composition import options_by_group
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config.composition import options_by_group
 
 KINDS = {"agent": "agent", "task": "task", "domain": "task"}
 """The kinds of skeletons, and their groups of the configuration."""

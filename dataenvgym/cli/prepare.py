@@ -12,10 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
 from dataenvgym.cli.console import open_console
-from dataenvgym.config.composition import config_folders
-from dataenvgym.config.hydra_files import explaining
-from dataenvgym.episodes.texts import several
 from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
+from dataenvgym.runs.config.composition import config_folders
+from dataenvgym.runs.config.hydra_files import explaining
+from dataenvgym.runs.episodes.texts import several
 from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.rows import HubDataset, read_rows
 

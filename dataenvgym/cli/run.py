@@ -9,11 +9,11 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from dataenvgym import config as configuration
 from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.config.own_classes import warn_of_changes
-from dataenvgym.config.run_directory import check_run, run_directory
 from dataenvgym.errors import ConfigurationError, noting_needs
+from dataenvgym.runs import config as configuration
+from dataenvgym.runs.config.own_classes import warn_of_changes
+from dataenvgym.runs.config.run_directory import check_run, run_directory
 from dataenvgym.workspace import noting_interrupt
 
 
@@ -49,9 +49,9 @@ def _composed(arguments: Namespace) -> DictConfig:
 
 
 def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
-    from dataenvgym.episodes.callbacks import EpisodeCallback, MetricsCallback
-    from dataenvgym.episodes.display import EpisodeDisplay
-    from dataenvgym.executors.interface import EpisodeJob, build_executor
+    from dataenvgym.runs.episodes.callbacks import EpisodeCallback, MetricsCallback
+    from dataenvgym.runs.episodes.display import EpisodeDisplay
+    from dataenvgym.studies.executors.interface import EpisodeJob, build_executor
 
     directory = run_directory(config)
     executor = build_executor(config)
@@ -66,9 +66,9 @@ def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
 
 def _show_end(directory: Path, console: Console) -> None:
     """Show the noise of the gain, the warnings and the files; the scores are already above."""
-    from dataenvgym.episodes.report import gain_text
-    from dataenvgym.episodes.summary import read_summary
-    from dataenvgym.episodes.tables import print_warnings
+    from dataenvgym.runs.episodes.report import gain_text
+    from dataenvgym.runs.episodes.summary import read_summary
+    from dataenvgym.runs.episodes.tables import print_warnings
     from dataenvgym.studies.noise import spread_of_seeds
 
     if text := gain_text(directory, *spread_of_seeds(directory)):
@@ -86,7 +86,7 @@ def _show_end(directory: Path, console: Console) -> None:
 
 def _show_finished(directory: Path, console: Console) -> None:
     from dataenvgym.environments.iterations import refuse_damaged_run
-    from dataenvgym.episodes.report import render_report, write_missing_report
+    from dataenvgym.runs.episodes.report import render_report, write_missing_report
     from dataenvgym.studies.noise import spread_of_seeds
 
     refuse_damaged_run(directory)

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 
 from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.config import build_predictor, build_task, compose
-from dataenvgym.config.identity import decisive_values, digest, task_name
-from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.llm import key_from
+from dataenvgym.runs.config import build_predictor, build_task, compose
+from dataenvgym.runs.config.identity import decisive_values, digest, task_name
+from dataenvgym.runs.config.overrides import parse_overrides
+from dataenvgym.teachers import key_from
 
 LOOK_S = 2.0
 """Seconds between two looks at whether the server's process still runs."""
@@ -33,8 +33,8 @@ def serve(arguments: Namespace) -> None:
         ConfigurationError: for another predictor than vLLM, or a server that runs already.
         ServerError: if it does not start, or dies again.
     """
-    from dataenvgym.predictors.vllm import VllmPredictor
-    from dataenvgym.predictors.vllm.own_server import OwnServer
+    from dataenvgym.students.predictors.vllm import VllmPredictor
+    from dataenvgym.students.predictors.vllm.own_server import OwnServer
 
     console = open_console(plain=True)
     keys = {override.key for override in parse_overrides(arguments.overrides)}

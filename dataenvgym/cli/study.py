@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.config.run_directory import find_run
 from dataenvgym.errors import ConfigurationError, IncompleteStudyError
+from dataenvgym.runs.config.run_directory import find_run
 
 WIDTH = 100
 """The default width of a study's tables."""

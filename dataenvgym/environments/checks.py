@@ -10,7 +10,7 @@ should not be trained on is dropped, and counted under the first reason that app
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
   `evaluation_overlap`);
 - what the task finds wrong with it (`Task.record_fault`), such as `transcript`;
-- the reason of a quality check that it fails (see `dataenvgym.quality`);
+- the reason of a quality check that it fails (see `dataenvgym.agents.quality`);
 - `over_budget`: it exceeds the episode's `max_records`.
 
 Texts are compared without the template of the task's prompts, whose words could hide or cause a
@@ -30,9 +30,9 @@ from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, Evalua
 from dataenvgym.environments.near_duplicates import Bands, Fingerprint, SeenTexts, bands_of
 from dataenvgym.environments.record_texts import normalized, record_text
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, PredictionError
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, ScoredDatum, TrainingDatum
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.prompt_template import PLAIN
 

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.checksums import MARKS_FILE
 from dataenvgym.environments.identity import refuse_another, write_identity
 from dataenvgym.environments.iterations import IterationFiles, checked_iterations
 from dataenvgym.environments.options import ResetOptions
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.records.checksums import MARKS_FILE
 from dataenvgym.workspace import check_format
 
 _SCRATCH = ".trial-"

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataenvgym.environments.record_texts import normalized, words_and_stops
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.words import plain
 

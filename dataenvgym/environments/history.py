@@ -15,8 +15,8 @@ import numpy as np
 
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import TeachingOptions
-from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import TrainingDatum
+from dataenvgym.students.llama_factory import stage_of
 
 
 class History:

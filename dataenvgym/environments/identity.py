@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.events import warn_run, without_secrets
 from dataenvgym.interfaces import Describes, PredictorInterface, TaskInterface
 from dataenvgym.records import hashed_json
-from dataenvgym.rollouts import describe_speakers
-from dataenvgym.run_warnings import warn_run
-from dataenvgym.secrets import without_secrets
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.rollouts import describe_speakers
 from dataenvgym.workspace import FORMAT, naming_damage, refuse_format
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")

@@ -27,7 +27,6 @@ from pathlib import Path
 import numpy as np
 
 from dataenvgym import exact_json
-from dataenvgym.checksums import OF_TRAINING, FileMark, MarkedFolder, refuse_damage
 from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
 from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.errors import RunDirectoryError
@@ -40,6 +39,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
+from dataenvgym.records.checksums import OF_TRAINING, FileMark, MarkedFolder, refuse_damage
 from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
 from dataenvgym.storage import (

@@ -19,8 +19,8 @@ from dataenvgym.errors import (
     did_you_mean,
 )
 from dataenvgym.interfaces import RecordCheckInterface, SkillLabelerInterface, TaskInterface
-from dataenvgym.llama_factory import stage_of
 from dataenvgym.records import TrainingDatum, parse_training_data
+from dataenvgym.students.llama_factory import stage_of
 
 
 def parse_action(action: Any, *, beside: Sequence[TrainingDatum] = ()) -> tuple[TrainingDatum, ...]:

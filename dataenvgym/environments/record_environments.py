@@ -17,7 +17,7 @@ from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import stamp
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
-from dataenvgym.spaces import RecordsSpace
+from dataenvgym.records.spaces import RecordsSpace
 
 
 class RecordEnvironment(TeachingEnvironment):

@@ -13,11 +13,10 @@ from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.interfaces import SharesBase, TrainablePredictorInterface, TrainingRun
-from dataenvgym.interfaces.predictors import PhaseFactory
-from dataenvgym.llama_factory import stage_of
+from dataenvgym.interfaces import PhaseFactory, SharesBase, TrainablePredictorInterface, TrainingRun
 from dataenvgym.records import TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
+from dataenvgym.students.llama_factory import stage_of
 
 _HOLDERS: WeakValueDictionary[int, Student] = WeakValueDictionary()
 """The episode whose adapter a predictor has, by the `id` of the predictor: a fact about the

@@ -38,12 +38,12 @@ from dataenvgym.interfaces import (
     SkillLabelerInterface,
     TaskInterface,
     TrainablePredictorInterface,
+    expect,
 )
-from dataenvgym.interfaces.helpers import expect
 from dataenvgym.options import Given
-from dataenvgym.predictors.checkpoints import check_prompts
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
-from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
+from dataenvgym.records.spaces import CompletedInstancesSpace, ReportSpace
+from dataenvgym.students.predictors.checkpoints import check_prompts
 
 Observation = dict[str, Any]
 

@@ -27,15 +27,14 @@ from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
 from dataenvgym.environments.student import Student
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
     RecordCheckInterface,
     SkillLabelerInterface,
     TaskInterface,
     TrainablePredictorInterface,
 )
-from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import Task, attempts_for
 

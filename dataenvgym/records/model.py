@@ -6,15 +6,13 @@ Dictionaries and lists in a record are frozen too, because agents, students and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, NoReturn, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from dataenvgym import exact_json
-
-_NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+from dataenvgym.errors import escaped
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -70,11 +68,6 @@ def _encodable(text: str) -> str:
     except UnicodeEncodeError as error:
         raise ValueError(f"no Unicode text: {error.reason} at position {error.start}") from None
     return text
-
-
-def escaped(text: str) -> str:
-    r"""The text with lone surrogates and control characters (except `\n`, `\t`) as `\x1b`."""
-    return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def _plain_json(value: Any) -> Any:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dataenvgym.metrics.estimators import Estimate
 from dataenvgym.records import Model
 from dataenvgym.studies.statistics import (
     Pair,
@@ -26,6 +25,7 @@ from dataenvgym.studies.statistics import (
     rank_agreement,
     ranking,
 )
+from dataenvgym.tasks.metrics.estimators import Estimate
 
 if TYPE_CHECKING:
     from dataenvgym.studies.results import TaskResult

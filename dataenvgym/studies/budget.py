@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dataenvgym.episodes.texts import minutes, several
-from dataenvgym.executors.interface import build_executor
+from dataenvgym.runs.episodes.texts import minutes, several
 from dataenvgym.seeding import derive_rng
+from dataenvgym.studies.executors.interface import build_executor
 from dataenvgym.studies.noise import Measure, NoiseModel, read_noise, suite_sd
 from dataenvgym.studies.plan import StudyPlan
 from dataenvgym.studies.racing import simulated_share

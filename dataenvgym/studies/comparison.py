@@ -17,13 +17,13 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.config.identity import decisive_values
-from dataenvgym.config.resolved import literal
-from dataenvgym.config.run_directory import is_hand_made, read_config
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.options import TeachingOptions
-from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config.identity import decisive_values
+from dataenvgym.runs.config.resolved import literal
+from dataenvgym.runs.config.run_directory import is_hand_made, read_config
+from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.aggregate import suite_scores
 from dataenvgym.studies.noise import NoiseModel, read_noise, record_budget

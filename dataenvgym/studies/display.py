@@ -17,15 +17,15 @@ from pathlib import Path
 from rich.console import Console
 
 from dataenvgym import exact_json
-from dataenvgym.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.episodes.display import Display, Row
-from dataenvgym.episodes.events import EVENTS_FILE
-from dataenvgym.episodes.summary import IterationSummary, Summary
-from dataenvgym.episodes.tables import outcome
-from dataenvgym.episodes.texts import minutes
-from dataenvgym.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.errors import BrokenFileError
-from dataenvgym.progress import ProgressMessage
+from dataenvgym.events import ProgressMessage
+from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.runs.episodes.display import Display, Row
+from dataenvgym.runs.episodes.events import EVENTS_FILE
+from dataenvgym.runs.episodes.summary import IterationSummary, Summary
+from dataenvgym.runs.episodes.tables import outcome
+from dataenvgym.runs.episodes.texts import minutes
+from dataenvgym.runs.episodes.warning_log import RunWarning, warning_lines
 from dataenvgym.storage import read_bytes
 
 

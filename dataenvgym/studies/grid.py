@@ -18,11 +18,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.config.composition import compose, options_by_group
-from dataenvgym.config.identity import short_name, task_name
-from dataenvgym.config.overrides import Override, keys_of, parse_overrides
-from dataenvgym.config.suites import read_suite
 from dataenvgym.errors import ConfigurationError, shorten
+from dataenvgym.runs.config.composition import compose, options_by_group
+from dataenvgym.runs.config.identity import short_name, task_name
+from dataenvgym.runs.config.overrides import Override, keys_of, parse_overrides
+from dataenvgym.runs.config.suites import read_suite
 
 
 @dataclass(frozen=True)

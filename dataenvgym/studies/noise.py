@@ -21,10 +21,10 @@ from typing import Literal, TypeVar
 from omegaconf import DictConfig
 from pydantic import ValidationError
 
-from dataenvgym.config.run_directory import is_hand_made, read_config
-from dataenvgym.episodes.summary import read_summary
 from dataenvgym.errors import BrokenFileError, first_fault
 from dataenvgym.records import Model
+from dataenvgym.runs.config.run_directory import is_hand_made, read_config
+from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.storage import read_json, write_json
 
 ModelT = TypeVar("ModelT", bound=Model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dataenvgym.episodes.texts import one_line, several
+from dataenvgym.runs.episodes.texts import one_line, several
 from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.results import (
     RunMeasures,

@@ -19,11 +19,11 @@ from typing import Any, Literal, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.config.composition import compose
-from dataenvgym.config.identity import check_folder_name, free_keys
-from dataenvgym.config.run_directory import is_done, run_directory
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Model
+from dataenvgym.runs.config.composition import compose
+from dataenvgym.runs.config.identity import check_folder_name, free_keys
+from dataenvgym.runs.config.run_directory import is_done, run_directory
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.grid import Choice, Grid, parse_grid, parsed
 from dataenvgym.studies.noise import read_model

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.episodes.plots import default_settings, png_of
-from dataenvgym.episodes.texts import one_line
-from dataenvgym.metrics.estimators import Estimate
+from dataenvgym.runs.episodes.plots import default_settings, png_of
+from dataenvgym.runs.episodes.texts import one_line
 from dataenvgym.storage import write_bytes
 from dataenvgym.studies.aggregate import Interval, SuiteScores
 from dataenvgym.studies.notes import ceiling_title, stronger_than
 from dataenvgym.studies.results import StudyResults, TaskResult
+from dataenvgym.tasks.metrics.estimators import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,14 +23,13 @@ from omegaconf import DictConfig
 from dataenvgym import exact_json
 from dataenvgym.environments.identity import read_identity
 from dataenvgym.environments.iterations import finished_iterations, refuse_damaged_run
-from dataenvgym.episodes.run_files import losses_in, mean_loss
-from dataenvgym.episodes.summary import Summary, read_summary
-from dataenvgym.episodes.warning_log import warning_lines
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.metrics.estimators import Estimate, estimate, noise_floor
 from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
 from dataenvgym.records.instances import count_faults
 from dataenvgym.records.reports import Faults
+from dataenvgym.runs.episodes.run_files import losses_in, mean_loss
+from dataenvgym.runs.episodes.summary import Summary, read_summary
+from dataenvgym.runs.episodes.warning_log import warning_lines
 from dataenvgym.storage import read_jsonl
 from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.noise import SPLITS, Measure, NoiseModel, Variances, conditions
@@ -45,6 +44,7 @@ from dataenvgym.studies.statistics import (
     paired_t,
     sign_flip,
 )
+from dataenvgym.tasks.metrics.estimators import Estimate, estimate, noise_floor
 
 MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds",
             "forgetting", "n_refused")  # fmt: skip

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.metrics.estimators import Estimate, estimate
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_rng
+from dataenvgym.tasks.metrics.estimators import Estimate, estimate
 
 Test = Literal["t", "sign_flip"]
 SeedScores = Mapping[str, Mapping[int, float]]

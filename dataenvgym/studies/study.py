@@ -19,14 +19,12 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, cast
 
-from dataenvgym.config.own_classes import warn_of_changes
-from dataenvgym.config.run_directory import check_run
-from dataenvgym.episodes.report import write_missing_report
-from dataenvgym.episodes.summary import read_summary
-from dataenvgym.episodes.texts import counts
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
-from dataenvgym.executors.in_process import InProcessExecutor, TogetherExecutor
-from dataenvgym.executors.interface import EpisodeJob, EpisodeOutcome, build_episode, build_executor
+from dataenvgym.runs.config.own_classes import warn_of_changes
+from dataenvgym.runs.config.run_directory import check_run
+from dataenvgym.runs.episodes.report import write_missing_report
+from dataenvgym.runs.episodes.summary import read_summary
+from dataenvgym.runs.episodes.texts import counts
 from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.comparison import (
     Difference,
@@ -37,6 +35,13 @@ from dataenvgym.studies.comparison import (
     sum_up,
 )
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
+from dataenvgym.studies.executors.in_process import InProcessExecutor, TogetherExecutor
+from dataenvgym.studies.executors.interface import (
+    EpisodeJob,
+    EpisodeOutcome,
+    build_episode,
+    build_executor,
+)
 from dataenvgym.studies.noise import read_noise, write_noise
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study, read_state, write_state
 from dataenvgym.studies.racing import WARM_UP, Race, run_race

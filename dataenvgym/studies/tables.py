@@ -12,8 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.episodes.texts import cell, change, markdown_table, one_line, plain, score
-from dataenvgym.metrics.estimators import Estimate
+from dataenvgym.runs.episodes.texts import cell, change, markdown_table, one_line, plain, score
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval, SuiteScores
 from dataenvgym.studies.notes import ceiling_title, errors_text, study_notes
@@ -21,6 +20,7 @@ from dataenvgym.studies.plots import draw_study
 from dataenvgym.studies.racing import Race, Standing
 from dataenvgym.studies.results import StudyResults, TaskResult
 from dataenvgym.studies.statistics import LEVEL
+from dataenvgym.tasks.metrics.estimators import Estimate
 
 _NAME_WIDTH = 20
 _NONE = Estimate(n=0)

@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.records.instances import refuse_changed
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment

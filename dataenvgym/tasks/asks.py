@@ -19,10 +19,10 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.rollouts.faults import STUDENT
-from dataenvgym.rollouts.instance_rollout import Asking, T
-from dataenvgym.rollouts.speakers import Speaker
-from dataenvgym.tool_formats import said_in
+from dataenvgym.records.tool_formats import said_in
+from dataenvgym.tasks.rollouts.faults import STUDENT
+from dataenvgym.tasks.rollouts.instance_rollout import Asking, T
+from dataenvgym.tasks.rollouts.speakers import Speaker
 
 SEEDS = 2**31
 """Number of different seeds for asks: some servers accept no larger ones."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
@@ -26,8 +27,6 @@ from dataenvgym.records import (
     check_ids,
 )
 from dataenvgym.records.instances import refuse_changed
-from dataenvgym.rollouts import rollout, speakers_of
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
@@ -41,6 +40,7 @@ from dataenvgym.tasks.examples import (
 from dataenvgym.tasks.options import TaskArguments, TaskOptions
 from dataenvgym.tasks.pressures import pressure_of
 from dataenvgym.tasks.reports import report_on
+from dataenvgym.tasks.rollouts import rollout, speakers_of
 from dataenvgym.tasks.source import SPLITS, Source, Split
 from dataenvgym.tasks.task_parts import TaskAsDomain, check_parts, checked_instances
 

@@ -23,10 +23,10 @@ from dataenvgym.records import (
     TrainingDatum,
     all_hold,
 )
+from dataenvgym.records.tool_formats import as_reply, said_in
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
 from dataenvgym.tasks.words import words_of
-from dataenvgym.tool_formats import as_reply, said_in
 
 
 class Domain(ABC):

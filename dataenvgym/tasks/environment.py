@@ -32,12 +32,12 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
-from dataenvgym.rollouts import speakers_of
+from dataenvgym.records.spaces import ConversationSpace, TextSpace
+from dataenvgym.records.tool_formats import read_reply, said_in
 from dataenvgym.seeding import derive_seed
-from dataenvgym.spaces import ConversationSpace, TextSpace
 from dataenvgym.tasks.asks import SEEDS, answered, asks_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tool_formats import read_reply, said_in
+from dataenvgym.tasks.rollouts import speakers_of
 
 OPTIONS = ("instance", "instance_id")
 """Options of `reset`: a TaskInstance, or the id of one."""
@@ -121,7 +121,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         prompt_template: made of the two; set another one to have turns before the problem.
         max_asks: largest number of asks of other models in one turn.
         worst_scores: the scores of a problem that ends because a model refuses the student's words
-            (see `dataenvgym.rollouts.faults`).
+            (see `dataenvgym.tasks.rollouts.faults`).
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}

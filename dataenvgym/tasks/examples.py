@@ -31,7 +31,7 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
 )
 from dataenvgym.records import Conversation, Model, TrainingDatum
-from dataenvgym.shipped_configs import config_directory
+from dataenvgym.registration import config_directory
 
 ExamplesFor = Literal["base", "always"]
 

@@ -71,8 +71,8 @@ class TaskOptions:
         threads: how many task environments step at the same time.
         others: the models that its environments ask, by name: predictors or teachers (see
             `TaskEnvironment`).
-        student: the weights in `dataenvgym/pocket` of a pocket student that learned part of this
-            task; `student=pocket` uses them.
+        student: the weights in `dataenvgym/students/pocket` of a pocket student that learned part
+            of this task; `student=pocket` uses them.
         pressure: changes the data so that some strategies gain more than others: a name, such as
             `traps`, or a name with its options (see `dataenvgym.tasks.pressures`).
         pressure_on_records: False keeps the pressure from training records: what a study's ceiling

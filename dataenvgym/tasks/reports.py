@@ -10,9 +10,9 @@ from math import fsum
 from typing import Any
 
 from dataenvgym.errors import EvaluationError
+from dataenvgym.events import warn_run
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, SkillReport, checked_scores
 from dataenvgym.records.instances import count_faults
-from dataenvgym.run_warnings import warn_run
 
 CorpusScores = Callable[[Sequence[CompletedTaskInstance]], Mapping[str, float]]
 """Named scores of several instances together: at least one instance, none with an error."""

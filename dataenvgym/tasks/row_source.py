@@ -16,8 +16,8 @@ from dataenvgym.errors import (
     UnparsableAnswerError,
     did_you_mean,
 )
+from dataenvgym.events import warn_run
 from dataenvgym.records import TaskInstance
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.options import RowOptions
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, read_rows, source_name
 from dataenvgym.tasks.source import SPLITS, Source, Split

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.options import takes
 from dataenvgym.records import (
@@ -29,7 +30,6 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.adapted_task import report_of, task_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain

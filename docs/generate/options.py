@@ -9,17 +9,17 @@ from typing import Any
 import yaml
 
 from dataenvgym.cli.listing import ORDER
-from dataenvgym.config.class_defaults import class_options, filled, sections
-from dataenvgym.config.commented_yaml import (
+from dataenvgym.registration import config_directory
+from dataenvgym.runs.config.class_defaults import class_options, filled, sections
+from dataenvgym.runs.config.commented_yaml import (
     Comments,
     annotated_yaml,
     read_comments,
     yaml_words,
 )
-from dataenvgym.config.composition import chosen_options, files_by_group
-from dataenvgym.config.hydra_files import is_base, layers, read_with_bases
-from dataenvgym.config.own_classes import ENTRY_POINTS
-from dataenvgym.shipped_configs import config_directory
+from dataenvgym.runs.config.composition import chosen_options, files_by_group
+from dataenvgym.runs.config.hydra_files import is_base, layers, read_with_bases
+from dataenvgym.runs.config.own_classes import ENTRY_POINTS
 from docs.generate.commands import cell
 
 FULL = 80

@@ -8,7 +8,7 @@ then the forest that it grew. Options: iterations, seed.
 import sys
 
 from dataenvgym import run_episode
-from dataenvgym.config import build_agent, build_environment, compose
+from dataenvgym.runs.config import build_agent, build_environment, compose
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0

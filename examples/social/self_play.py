@@ -11,8 +11,8 @@ from pathlib import Path
 from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
-from dataenvgym.rollouts import StudentSpeaker
+from dataenvgym.students.predictors import RemembersFormer, ScriptedPredictor
+from dataenvgym.tasks.rollouts import StudentSpeaker
 
 PRICE = re.compile(r"([\d,]+) euros")
 ACCEPT = "[action] accept"

@@ -8,8 +8,8 @@ Python; then one of its scenes, before and after. Options: iterations, seed.
 import sys
 from typing import Any
 
-from dataenvgym.config import build_agent, build_environment, compose
-from dataenvgym.episodes import run_episode
+from dataenvgym.runs.config import build_agent, build_environment, compose
+from dataenvgym.runs.episodes import run_episode
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0

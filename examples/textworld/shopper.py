@@ -3,7 +3,7 @@
 import re
 
 from dataenvgym.domains.textworld.task import TextworldShopTask
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 def shopper(chooses_options):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dataenvgym.domains.tool_use.task import ToolUseTask
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, tool
 
 

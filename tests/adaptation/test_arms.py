@@ -5,16 +5,15 @@ import pytest
 from dataenvgym.adaptation import Arms, Context, Edit, RestEM, rest_em
 from dataenvgym.adaptation.report import AdaptationReport
 from dataenvgym.errors import ConfigurationError, DivergedError, PredictionError, TrainingError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TaskInstance, TextDatum
-from dataenvgym.run_warnings import listening
 from dataenvgym.storage import read_json
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.trainers import InProcessTrainer
-
-from ..fakes import Teacher
-from .test_inner_loop import Learner
+from tests.adaptation.test_inner_loop import Learner
+from tests.fakes import Teacher
 
 WORDS = ("ab", "cd", "ef", "gh")
 
@@ -150,7 +149,7 @@ def test_without_a_kept_edit_the_student_stays_and_the_run_is_warned(tmp_path):
     student, warned = Writer(), []
     student.reply = lambda conversation: "bad"
     student.answer = student.reply
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         *_, last = run(tmp_path, student, ["rest_em"], RestEM(None, rounds=1))
     assert (last.arm, last.kept) == ("rest_em_1", 0)
     assert "RestEM kept none of 10 edits of 2 contexts" in warned[0]

@@ -10,12 +10,11 @@ from dataenvgym.adaptation.continual import Row, SequenceResult
 from dataenvgym.adaptation.report import ContinualReport
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance, TextDatum
+from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.trainers import InProcessTrainer
-
-from ..fakes import Teacher
+from tests.fakes import Teacher
 
 WORDS = ("ab", "cd", "ef", "gh")
 

@@ -4,13 +4,12 @@ import pytest
 
 from dataenvgym.adaptation import Arms, Continual, RestEM, run_adaptation
 from dataenvgym.adaptation.running import adaptation_config
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.storage import hash_files
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.trainers import InProcessTrainer
+from tests.adaptation.test_continual import TASK, Engine
 from tests.cli.test_continual import SMALL
-
-from ..damages import after_damages
-from .test_continual import TASK, Engine
+from tests.damages import after_damages
 
 ARMS = Arms(["self_edits", "rest_em"], split="test", contexts=2)
 SEQUENCES = Continual(["merged", "stacked"], contexts=2)

@@ -7,11 +7,11 @@ import pytest
 from dataenvgym.adaptation import InnerLoop, adapt
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, TrainingError
 from dataenvgym.interfaces import Failure, ManyAdapters, SamplingParameters
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import Message, SupervisedDatum, TaskInstance
+from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.students.trainers.interface import trainer_with
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.trainers import InProcessTrainer
-from dataenvgym.trainers.interface import trainer_with
 
 
 class Echo(TaskEnvironment):

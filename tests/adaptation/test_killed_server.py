@@ -10,14 +10,14 @@ from http.client import HTTPException
 import pytest
 
 from dataenvgym.adaptation.request_queue import opened_queue
-from dataenvgym.config import build_predictor, build_task, compose
-from dataenvgym.external.processes import free_port
+from dataenvgym.runs.config import build_predictor, build_task, compose
+from dataenvgym.students.external.processes import free_port
 from tests.adaptation.test_server import asking, post
 from tests.processes import MAIN, environment
 from tests.waiting import wait_for
 
 COUNTING = """
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.students.trainers import InProcessTrainer
 
 class Counting(InProcessTrainer):
     def train(self, config_path):

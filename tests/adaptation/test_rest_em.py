@@ -5,16 +5,20 @@ from dataenvgym.adaptation import EditResult, RestEM, kept_edits
 from dataenvgym.adaptation.rest_em import policy_record
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
-from dataenvgym.llama_factory import TrainingConfig
-from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.predictors.checkpoints import save_nothing, write_merged
 from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
-from dataenvgym.trainers import InProcessTrainer
-from dataenvgym.trainers.compute import workers
-from dataenvgym.trainers.examples import padding_token, scored_examples, supervised_examples
-from dataenvgym.trainers.objectives import CrossEntropy, padder
-from dataenvgym.trainers.scored import ScoredTurns
-from dataenvgym.trainers.student import load_base_model, load_tokenizer, twin
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.predictors.checkpoints import save_nothing, write_merged
+from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.students.trainers.compute import workers
+from dataenvgym.students.trainers.examples import (
+    padding_token,
+    scored_examples,
+    supervised_examples,
+)
+from dataenvgym.students.trainers.objectives import CrossEntropy, padder
+from dataenvgym.students.trainers.scored import ScoredTurns
+from dataenvgym.students.trainers.student import load_base_model, load_tokenizer, twin
 
 
 def edits(*means, baseline=0.6, context="c"):

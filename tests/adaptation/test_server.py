@@ -21,12 +21,12 @@ import pytest
 from dataenvgym.adaptation import request_queue
 from dataenvgym.adaptation.request_queue import opened_queue
 from dataenvgym.adaptation.server import AdaptationServer
-from dataenvgym.config import build_predictor, build_task, compose
 from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.runs.config import build_predictor, build_task, compose
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.students.trainers import InProcessTrainer
 from tests.waiting import wait_for
 
 TASK = KnowledgeTask("nowhere.json")  # questions come from clients

@@ -11,12 +11,12 @@ from zlib import crc32
 import pytest
 from omegaconf import OmegaConf
 
-from dataenvgym.config import compose
-from dataenvgym.config.composition import options_by_group
-from dataenvgym.config.instantiation import build_value
 from dataenvgym.interfaces import Reply
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.instantiation import build_value
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
 

@@ -17,10 +17,10 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillTree
 from dataenvgym.environments.skill_tree import Explore, Forest, Tree
 from dataenvgym.errors import InvalidActionError, InvalidRecordError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import ActingAgentInterface, DataGenerationAgentInterface, Stateful
-from dataenvgym.plans import EngineFit
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.run_warnings import listening
+from dataenvgym.records.plans import EngineFit
+from dataenvgym.students.predictors import ScriptedPredictor
 
 TASK = PocketMathTask(n_train=20, n_validation=20, n_test=20)
 STUDENT = ScriptedPredictor(lambda conversation: "#### 1")
@@ -105,7 +105,7 @@ def test_an_engine_that_writes_fewer_records_than_planned_is_warned_of(needs, ex
     engine = Engine([{"instruction": f"What is {n}?", "output": "1"} for n in range(2)])
     engine.fit = EngineFit(needs=needs)
     told = []
-    with listening(told.append):
+    with hearing_warnings(told.append):
         records = Agent(RandomPolicy(), engine, name="a", records_per_iteration=20)([], None)
     assert len(records) == 2
     assert told == expected
@@ -179,7 +179,7 @@ class Greedy:
 
 def test_an_action_beyond_the_budget_is_cut_with_a_warning_and_the_policys_state_is_kept():
     warnings = []
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         agent = TreeAgent(Greedy(), name="greedy", records_per_iteration=31)
         action = agent.act(OBSERVATION, None)
         acting(1).act(OBSERVATION, None)

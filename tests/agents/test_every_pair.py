@@ -18,8 +18,7 @@ from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopT
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import IterationFiles, SkillTree
 from dataenvgym.errors import ConfigurationError
-
-from ..domains.few_shot.puzzles import folder_of
+from tests.domains.few_shot.puzzles import folder_of
 
 REFUSED_FOR_TOOLS = {
     "llm": "solved by calling tools",

@@ -33,8 +33,7 @@ from dataenvgym.agents import (
 )
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-
-from ..fakes import Teacher
+from tests.fakes import Teacher
 
 TASK = PocketMathTask()
 BANDIT = {"records_per_pull": [0], "discount": [0.0, 1.1], "prior": [1.0], "prior_weight": [0.0]}

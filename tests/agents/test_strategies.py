@@ -6,12 +6,11 @@ from collections import Counter
 import pytest
 
 from dataenvgym.agents.compatibility import check_fit
-from dataenvgym.config import build_agent, build_environment, build_task, compose
 from dataenvgym.environments.iterations import read_completed
-from dataenvgym.episodes import run_episode
-from dataenvgym.predictors import ScriptedPredictor
-
-from ..fakes import Student
+from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Student
 
 SMALL = ["task.n_train=200", "task.n_validation=60", "task.n_test=20"]
 STRATEGIES = [

@@ -3,15 +3,14 @@
 import pytest
 
 from dataenvgym.storage import read_json, read_jsonl
-
-from ..calls_files import write_bfcl
+from tests.calls_files import write_bfcl
 
 CALLERS = '''
 """A student that learns to call tools, in the problems of the files beside it."""
 
 from zlib import crc32
 
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.domains.tool_use.calls.task import BFCLTask
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 OWN = """
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 class MyAgent:

@@ -14,8 +14,7 @@ from dataenvgym.cli.doctor import (
     sandbox_finding,
     what_next,
 )
-
-from ..processes import python
+from tests.processes import python
 
 
 @pytest.fixture

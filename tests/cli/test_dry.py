@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dataenvgym.config.composition import options_by_group
+from dataenvgym.runs.config.composition import options_by_group
 
 MY_STUDENT = ("predictor=my_students.MyStudent", "task.n_validation=20", "task.n_test=20")
 TEACHER = ("agent/engine=llm", "teacher=openai", "teacher.model=big")
@@ -164,7 +164,8 @@ def laptop(dataenvgym, folder, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DATAENVGYM_CACHE", str(folder / "none"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for module in ("cli.dry", "external.environments", "predictors.vllm.starting"):
+    students = ("students.external.environments", "students.predictors.vllm.starting")
+    for module in ("cli.dry", *students):
         monkeypatch.setattr(f"dataenvgym.{module}.has_cuda", lambda: False)
 
     def run(*arguments: str):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.environments.iterations import read_completed
-from dataenvgym.evaluation.directory import EVALUATIONS
+from dataenvgym.runs.evaluation.directory import EVALUATIONS
 from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
 
 

@@ -10,9 +10,9 @@ from dataenvgym.cli.evaluation_tables import (
     score_tables,
     skill_table,
 )
-from dataenvgym.episodes.tables import table_of, uncut
-from dataenvgym.metrics import JudgeResult
 from dataenvgym.records import PerformanceReport, SkillReport
+from dataenvgym.runs.episodes.tables import table_of, uncut
+from dataenvgym.tasks.metrics import JudgeResult
 
 
 def report_with(**scores: float) -> PerformanceReport:

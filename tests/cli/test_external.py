@@ -4,14 +4,14 @@ import pytest
 
 from dataenvgym.cli.doctor import Finding
 from dataenvgym.errors import ExternalError
-from dataenvgym.external import ExternalEnvironment, ExternalModel
 from dataenvgym.storage import write_json
+from dataenvgym.students.external import ExternalEnvironment, ExternalModel
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("dataenvgym.external.environments.has_cuda", lambda: False)
+    monkeypatch.setattr("dataenvgym.students.external.environments.has_cuda", lambda: False)
     return tmp_path / "cache"
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 from omegaconf import OmegaConf
 
-from dataenvgym.config import compose
+from dataenvgym.runs.config import compose
 
 
 def test_show_prints_the_selected_records_and_transcripts(dataenvgym, run):

@@ -8,9 +8,8 @@ import pytest
 
 import dataenvgym as package
 from dataenvgym.cli.commands import COMMANDS
-from dataenvgym.config.composition import options_by_group
-
-from ..processes import MAIN, environment, python
+from dataenvgym.runs.config.composition import options_by_group
+from tests.processes import MAIN, environment, python
 
 
 def test_the_version_is_the_packages(dataenvgym):

@@ -9,8 +9,7 @@ import pytest
 
 from dataenvgym.cli.new import KINDS
 from dataenvgym.storage import read_json
-
-from ..processes import python
+from tests.processes import python
 
 NAMES = {"agent": "weak_skills", "task": "evenness_task", "domain": "sums"}
 

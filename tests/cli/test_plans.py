@@ -7,7 +7,7 @@ import pytest
 from dataenvgym.storage import read_json
 
 PLANNER = '''
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 class Planner(ScriptedPredictor):

@@ -101,7 +101,7 @@ def test_no_command_runs_what_a_received_folder_names(dataenvgym, received):
 def test_a_store_in_an_evaluation_is_refused(dataenvgym, received):
     for store in (
         {"_target_": "os.system", "command": "touch SPRUNG"},
-        {"_target_": "dataenvgym.store.open_store", "where": "redis://127.0.0.1:9"},
+        {"_target_": "dataenvgym.records.store.open_store", "where": "redis://127.0.0.1:9"},
     ):
         lay_trap(received / CONFIGURATIONS[1], "store", store)
         result = dataenvgym("rescore", "evaluation")
@@ -126,7 +126,7 @@ POWERS = {
     "a model": {"_target_": "dataenvgym.domains.math.pocket.PocketMathTask", "student": "a/b"},
     "a module": {"_target_": "dataenvgym.domains.tool_use.task.ToolUseTask", "world": "trap.World"},
     "a module of another": {
-        "_target_": "dataenvgym.evaluation.inspect_task.InspectTask",
+        "_target_": "dataenvgym.runs.evaluation.inspect_task.InspectTask",
         "name": "trap/task",
     },
     "a class": {"_target_": "dataenvgym.storage.remove_folder", "directory": "runs"},

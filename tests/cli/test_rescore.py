@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from dataenvgym.evaluation.directory import EVALUATIONS
+from dataenvgym.runs.evaluation.directory import EVALUATIONS
 from dataenvgym.storage import read_jsonl
 
 RATHER = """
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.records import TaskInstance
 

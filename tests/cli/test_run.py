@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.storage import read_json, read_jsonl
-
-from ..processes import MAIN, environment, python
+from tests.processes import MAIN, environment, python
 
 
 def only_run(folder: Path) -> Path:

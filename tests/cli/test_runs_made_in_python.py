@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import OpenEnded
-from dataenvgym.episodes import run_episode
+from dataenvgym.runs.episodes import run_episode
 
 
 class Writer:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from dataenvgym.config import build_task, compose
+from dataenvgym.runs.config import build_task, compose
 from dataenvgym.storage import read_json
 
 TALKER = '''
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 class Talker(ScriptedPredictor):

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.cli.main import main
-from dataenvgym.pocket import student_path
-
-from .readers_files import write_data
-from .served_models import served_models
-from .shortening import Here, shortened
+from dataenvgym.students.pocket import student_path
+from tests.docs.readers_files import write_data
+from tests.docs.served_models import served_models
+from tests.docs.shortening import Here, shortened
 
 CONTEXT = 16_384  # tokens; scenes and worlds are longer than what pocket students are made for
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.cli.main import main
-
-from .shortening import Here, shortened, words_of
+from tests.docs.shortening import Here, shortened, words_of
 
 _HELLO = {
     "jsonrpc": "2.0",

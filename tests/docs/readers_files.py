@@ -8,9 +8,8 @@ from typing import Any
 
 from dataenvgym.domains.social import shipped_profiles, write_profiles
 from dataenvgym.domains.tool_use.synthesis import synthesize
-
-from ..domains.tool_use.test_synthesis import answers, scripted
-from .pages import ROOT, blocks, files
+from tests.docs.pages import ROOT, blocks, files
+from tests.domains.tool_use.test_synthesis import answers, scripted
 
 _AGENT = """
 class MyAgent:

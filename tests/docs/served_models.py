@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from ..skills.serving import serving
+from tests.agents.skills.serving import serving
 
 SAID = "#### 3"
 """What is said where no form is asked for: an answer, an offer, a message of a user."""

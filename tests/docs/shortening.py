@@ -12,12 +12,11 @@ from omegaconf import OmegaConf
 
 from dataenvgym.adaptation.running import adaptation_config
 from dataenvgym.cli.main import parse_arguments
-from dataenvgym.config import compose
-from dataenvgym.config.suites import evaluations_of
-from dataenvgym.metrics.metric import quoted_metrics
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.suites import evaluations_of
 from dataenvgym.studies.grid import parse_grid
-
-from .shells import split_by
+from dataenvgym.tasks.metrics.metric import quoted_metrics
+from tests.docs.shells import split_by
 
 AT_MOST: dict[str, float] = {
     "agent.engine.max_tokens": 32,
@@ -57,8 +56,11 @@ INSTEAD: dict[str, tuple[object, object]] = {
 }
 """Long values of options, and what takes their place."""
 IN_PROCESS = {
-    "dataenvgym.predictors.VllmPredictor": "dataenvgym.predictors.InProcessPredictor",
-    "dataenvgym.trainers.LlamaFactoryTrainer": "dataenvgym.trainers.InProcessTrainer",
+    f"dataenvgym.students.{external}": f"dataenvgym.students.{own}"
+    for external, own in (
+        ("predictors.VllmPredictor", "predictors.InProcessPredictor"),
+        ("trainers.LlamaFactoryTrainer", "trainers.InProcessTrainer"),
+    )
 }
 _OF_PROGRAMS = (  # whose values the programs alone take
     *("dtype", "bf16", "threads", "finetuning_type", "use_dora", "quantization_bit", "deepspeed"),

@@ -5,12 +5,11 @@ import re
 import pytest
 
 from dataenvgym.tasks import rows
-
-from .pages import PAGES, blocks, commands, files
-from .reader import Reader
-from .readers_files import write_adapter, write_files
-from .shells import split_by
-from .shortening import composed, words_of
+from tests.docs.pages import PAGES, blocks, commands, files
+from tests.docs.reader import Reader
+from tests.docs.readers_files import write_adapter, write_files
+from tests.docs.shells import split_by
+from tests.docs.shortening import composed, words_of
 
 USER = "+teacher@task.others.user=openai task.others.user.model=NAME"
 JUDGE = "+teacher@task.others.judge=openai task.others.judge.model=NAME"
@@ -19,8 +18,8 @@ RETAIL = "dataenvgym eval task=tau2 task.domain=retail"
 NO_DATA = "needs the data of tau2-bench; test_tau2_real.py plays it where it is installed"
 NO_ALFWORLD = "needs the games of ALFWorld; tests/domains/textworld/test_games.py plays its rules"
 NOT_HERE = {
-    "dataenvgym external install llamafactory": "downloads 6 GB, for tests/external",
-    "dataenvgym external install vllm": "downloads 3.4 GB, for tests/external",
+    "dataenvgym external install llamafactory": "downloads 6 GB, for tests/students/external",
+    "dataenvgym external install vllm": "downloads 3.4 GB, for tests/students/external",
     'dataenvgym study suite=teach-v1 --strategy "mine: agent=my_module.MyAgent '
     'environment.max_records=300"': "54 episodes",
     "dataenvgym adapt experiment=seal_knowledge_qwen25_7b": "200 passages, two GPUs",
@@ -36,7 +35,7 @@ NOT_HERE = {
     "dataenvgym prepare gsm8k math humaneval": "needs the hub; tests/cli/test_prepare.py",
     "dataenvgym serve student=hf student.path=Qwen/Qwen3-8B": "needs vLLM; it runs until Ctrl-C",
     "dataenvgym eval task=inspect task.name=inspect_evals/gsm8k +task.arguments.fewshot=5 "
-    "model=openai/NAME": "needs inspect_evals; tests/evaluation/test_inspect_task.py",
+    "model=openai/NAME": "needs inspect_evals; tests/runs/evaluation/test_inspect_task.py",
     'dataenvgym run "task.tasks=[pocket_math,pocket_code]" agent=open_ended agent/engine=llm '
     "teacher=openai teacher.model=NAME": "two tasks of 400 problems; tests/tasks/test_several.py",
     "dataenvgym eval task=api_bank task.turns=calls task.checkout=DAMO-ConvAI/api-bank "
@@ -135,7 +134,7 @@ def test_the_commands_of_a_page_run(page, folder, reader, here, data, capfd):
     absent: set[str] = set()
     for line in BY_PAGE[page]:
         if line in NOT_HERE or line in WITH_PROGRAMS or "smollm2" in line:
-            # SmolLM2 takes minutes; tests/external/test_smollm2.py runs it
+            # SmolLM2 takes minutes; tests/students/external/test_smollm2.py runs it
             composed(words_of(line)[1:])
         elif needed := {n for t, n in NEEDS.items() if t in line and not (data / n).exists()}:
             absent |= needed

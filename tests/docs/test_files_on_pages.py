@@ -5,8 +5,8 @@ import runpy
 
 import pytest
 
-from .pages import PAGES, ROOT, commands, files
-from .readers_files import write_files
+from tests.docs.pages import PAGES, ROOT, commands, files
+from tests.docs.readers_files import write_files
 
 WITH_FILES = [page for page in PAGES if files(page)]
 

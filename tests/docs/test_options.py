@@ -5,9 +5,9 @@ from functools import cache
 
 import yaml
 
-from dataenvgym.config.commented_yaml import read_comments
-from dataenvgym.config.composition import files_by_group
-from dataenvgym.config.hydra_files import is_base
+from dataenvgym.runs.config.commented_yaml import read_comments
+from dataenvgym.runs.config.composition import files_by_group
+from dataenvgym.runs.config.hydra_files import is_base
 from docs.generate.options import option_pages
 
 OPTIONS = [

@@ -3,7 +3,7 @@
 import importlib.util
 import re
 
-from .pages import PAGES, ROOT
+from tests.docs.pages import PAGES, ROOT
 
 CODE = {
     page: "\n".join(re.findall(r"^ {4,}.*$|`[^`\n]+`", text, re.MULTILINE))
@@ -21,7 +21,7 @@ TARGETS = named(r"\bmake (?:\w+=\S+ )*([a-z][\w-]*)")
 MODULES = named(r"\bpython -m ((?:benchmarks|dataenvgym|docs)[\w.]*)")
 FILES = named(r"(?<![\w/.=])((?:examples|tests|benchmarks|configs|docs)/[\w./-]*\w)(?![\w*{<])")
 NOT_IN_GIT = ("benchmarks/results/sandbox.json",)
-EXAMPLES = ("tests/PART", "tests/quality/test_x.py")
+EXAMPLES = ("tests/PART", "tests/agents/quality/test_x.py")
 EXTRAS = named(r"dataenvgym\[(\w[\w-]*)\]")
 
 

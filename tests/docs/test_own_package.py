@@ -7,8 +7,7 @@ import zipfile
 import pytest
 
 from dataenvgym.cli.main import main
-
-from .pages import blocks
+from tests.docs.pages import blocks
 
 PAGE = "docs/add_a_domain.md"
 

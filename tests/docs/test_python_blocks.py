@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .pages import PAGES, ROOT, blocks, files
+from tests.docs.pages import PAGES, ROOT, blocks, files
 
 REDIS = "redis://127.0.0.1:6379/0"
 TESTED_BY = {

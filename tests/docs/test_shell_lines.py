@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from .pages import PAGES
-from .shells import split_by
+from tests.docs.pages import PAGES
+from tests.docs.shells import split_by
 
 _TYPED = re.compile(
     r"^ {4,}((?:dataenvgym|cd|python) (?:.*\\\n)*.*)$|`(?:\.venv/bin/)?(dataenvgym [^`\n]+)`",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .browser import Tab, opened
+from tests.docs.browser import Tab, opened
 
 ROOT = Path(__file__).parents[2]
 PHONE = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}

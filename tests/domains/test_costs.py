@@ -15,9 +15,9 @@ from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.users import STOP
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import Reply
-from dataenvgym.metrics.files import EvaluationFiles
-from dataenvgym.metrics.sampling import draw_samples
-from dataenvgym.metrics.usage import read_costs, write_costs
+from dataenvgym.tasks.metrics.files import EvaluationFiles
+from dataenvgym.tasks.metrics.sampling import draw_samples
+from dataenvgym.tasks.metrics.usage import read_costs, write_costs
 
 
 class Paid:

@@ -14,10 +14,9 @@ from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.errors import DataEnvGymError
-from dataenvgym.llama_factory import read_dataset
-
-from ..calls_files import write_bfcl, write_dialogues
-from .code.problems import APPS, HIDDEN, LCB
+from dataenvgym.students.llama_factory import read_dataset
+from tests.calls_files import write_bfcl, write_dialogues
+from tests.domains.code.problems import APPS, HIDDEN, LCB
 
 ODD = (
     *(None, True, 0, -1, 1.5, 2**70, "", "x", "{}", "[", "1e400", [], {}, [None], {"a": None}),

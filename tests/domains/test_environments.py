@@ -12,9 +12,8 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.few_shot.problem import FewShotProblem
 from dataenvgym.records import TaskInstance
-
-from ..processes import python
-from .social.social_scenes import instance, sale
+from tests.domains.social.social_scenes import instance, sale
+from tests.processes import python
 
 ADD = CodeProblem(entry_point="f", hidden=[[[1], {}, 2]])
 MIRROR = FewShotProblem(demonstrations=[{"input": [[3, 4]], "output": [[4, 3]]}], input=[[1, 2]])

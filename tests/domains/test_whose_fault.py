@@ -16,12 +16,11 @@ from aiohttp import web
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.predictors import OpenAIPredictor
 from dataenvgym.records.instances import count_faults, fault_of
-
-from ..calls_files import write_bfcl
-from ..llm.conftest import FakeServer, completion
-from .test_costs import EACH, call, problems
+from dataenvgym.students.predictors import OpenAIPredictor
+from tests.calls_files import write_bfcl
+from tests.domains.test_costs import EACH, call, problems
+from tests.teachers.conftest import FakeServer, completion
 
 MOST = 30_000
 FOUND = json.dumps({"things": [{"number": 1, "reason": "r", "was_said": True}]})

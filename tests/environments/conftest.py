@@ -4,8 +4,8 @@ import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.math.pocket_skills import SKILLS
-from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Conversation, parse_training_data
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
 
 
 class ImprovingStudent(ScriptedPredictor):

@@ -5,16 +5,15 @@ import logging
 
 import pytest
 
-from dataenvgym.config import build_environment, compose
+from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, IterationResult, SkillList
-from dataenvgym.episodes import run_episode
-from dataenvgym.episodes.report import write_report
 from dataenvgym.errors import RunDirectoryError, TrainingError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
-
-from ..fakes import Teacher, begun
+from dataenvgym.runs.config import build_environment, compose
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.runs.episodes.report import write_report
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Teacher, begun
 
 KNOWN = "Put 7 7 7 7 2 1 in rising order."
 LONG = (

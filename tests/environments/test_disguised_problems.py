@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from dataenvgym.config import compose
-from dataenvgym.config.building import build_task
 from dataenvgym.environments import OpenEnded
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.building import build_task
+from dataenvgym.students.predictors import ScriptedPredictor
 
 TASKS = ("math", "code", "tools", "social", "knowledge", "few_shot", "orchestrate", "textworld")
 

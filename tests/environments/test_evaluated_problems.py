@@ -3,14 +3,13 @@
 import pytest
 
 from dataenvgym.environments import OpenEnded
-from dataenvgym.episodes import run_episode
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.run_warnings import listening
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import report_on
-
-from ..fakes import begun, tried
+from tests.fakes import begun, tried
 
 LEAK = {"instruction": "Which is the capital of Peru?", "output": "Lima"}
 LATER = {"instruction": "Which is the capital of Chad?", "output": "N'Djamena"}
@@ -73,7 +72,7 @@ def dropped(step):
 def test_problems_that_only_an_evaluation_tells_are_not_trained_on(tmp_path):
     environment = OpenEnded(MinimalTask(), student(), directory=tmp_path)
     heard = []
-    with listening(heard.append):
+    with hearing_warnings(heard.append):
         environment.reset(seed=0)
         assert dropped(environment.step([LEAK, {"instruction": "Say one", "output": "1"}])) == 1
         assert dropped(environment.step([LATER, {"instruction": "Say 2", "output": "2"}])) == 1
@@ -106,7 +105,7 @@ def test_problems_without_a_text_are_warned_about_and_nothing_is_dropped_for_the
     task = MinimalTask()
     task.texts = ("", " ")
     heard = []
-    with listening(heard.append):
+    with hearing_warnings(heard.append):
         environment = begun(OpenEnded(task, student()))
         record = {"instruction": "Say one\n\nand two", "output": "1"}
         assert dropped(environment.step([record])) == 0

@@ -12,13 +12,12 @@ from dataenvgym.environments import IterationFiles, OpenEnded, SkillList, SkillT
 from dataenvgym.environments.gate import loss_p, refusal, worse_than_chance
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.plans import Assignment
-from dataenvgym.predictors import InProcessPredictor
-from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
+from dataenvgym.records.plans import Assignment
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
 from dataenvgym.tasks.pressures.of_records import with_answer_of
-
-from ..fakes import begun, files_below
+from tests.fakes import begun, files_below
 
 
 def answers(rewards, skills=(), errors=()):

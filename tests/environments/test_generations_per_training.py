@@ -5,13 +5,12 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, SkillList
 from dataenvgym.environments.teaching_episode import TeachingEpisode
-from dataenvgym.episodes import run_episode
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, InvalidRecordError
 from dataenvgym.interfaces import Failure, SamplingParameters
-
-from ..fakes import begun, files_below
-from .conftest import ImprovingStudent
-from .test_gate import MathStudent
+from dataenvgym.runs.episodes import run_episode
+from tests.environments.conftest import ImprovingStudent
+from tests.environments.test_gate import MathStudent
+from tests.fakes import begun, files_below
 
 
 class Noting(ImprovingStudent):

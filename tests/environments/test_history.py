@@ -9,8 +9,8 @@ from dataenvgym.environments.iterations import IterationFiles, IterationResult
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.phases import PhaseClock
 from dataenvgym.environments.student import Student
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import PerformanceReport, PreferenceDatum, SupervisedDatum, TrainingDatum
+from dataenvgym.students.predictors import ScriptedPredictor
 
 REPORT = PerformanceReport(task="t", score=0.0, accuracy=0.0, n=1, n_errors=0)
 

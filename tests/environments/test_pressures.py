@@ -10,11 +10,10 @@ from dataenvgym.agents import PocketEngine, RandomPolicy
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, OpenEnded, SkillList
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.plans import Situation
+from dataenvgym.records.plans import Situation
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.pressures import PRESSURES, Pressure
-
-from .conftest import ImprovingStudent
+from tests.environments.conftest import ImprovingStudent
 
 
 class NotingStudent(ImprovingStudent):

@@ -9,11 +9,10 @@ from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import ChatDatum, KTODatum, Message, PreferenceDatum, SupervisedDatum
-from dataenvgym.trainers import InProcessTrainer, LlamaFactoryTrainer
-
-from ..predictors.chat_templates import TEMPLATES
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.trainers import InProcessTrainer, LlamaFactoryTrainer
+from tests.students.predictors.chat_templates import TEMPLATES
 
 MATH = {"n_train": 5, "n_validation": 2, "n_test": 2}
 REFUSED = {

@@ -8,10 +8,10 @@ from dataenvgym.errors import (
     PredictionError,
     ServerError,
 )
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.run_warnings import listening
+from dataenvgym.students.predictors import ScriptedPredictor
 
 STUDENT = ScriptedPredictor(lambda conversation: "x")
 RECORDS = [SupervisedDatum(instruction=letter, output="x") for letter in "abcd"]
@@ -51,7 +51,7 @@ def test_each_check_sees_what_passed_those_before_it_and_the_first_reason_counts
 def test_a_check_that_cannot_judge_passes_all_with_a_warning_and_the_others_continue(error):
     warnings: list[str] = []
     judge = RecordJudge([Raising(error), Refusing("other", "c")], STUDENT)
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         assert judge(RECORDS) == [None, None, "other", None]
     assert warnings == [
         f"quality check raising: 4 of 4 records could not be judged, and pass: {error}"
@@ -67,7 +67,7 @@ def test_single_records_that_could_not_be_judged_pass_and_are_counted():
 
     warnings: list[str] = []
     judge = RecordJudge([Failing("failing", "bc"), Refusing("other", "")], STUDENT)
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         assert judge(RECORDS) == [None, "failing", None, None]
     assert warnings == ["quality check failing: 1 of 4 records could not be judged, and pass: lost"]
     assert judge.unjudged == {id(RECORDS[2]): ("failing",)}

@@ -7,8 +7,7 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.agents import PocketEngine
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
 from dataenvgym.errors import ConfigurationError
-
-from ..fakes import begun
+from tests.fakes import begun
 
 
 def test_the_skills_are_a_table_of_before_and_now(task, student, records):

@@ -5,12 +5,12 @@ import pytest
 from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import Ask
-from dataenvgym.predictors import InProcessPredictor, RemembersFormer, ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.rollouts import StudentSpeaker
+from dataenvgym.students.predictors import InProcessPredictor, RemembersFormer, ScriptedPredictor
+from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks import Outcome, TaskEnvironment
 from dataenvgym.tasks.base import Task
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.tasks.rollouts import StudentSpeaker
 
 
 class Talk(TaskEnvironment):

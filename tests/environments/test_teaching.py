@@ -17,8 +17,7 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
 from dataenvgym.storage import write_json
-
-from ..fakes import begun, files_below
+from tests.fakes import begun, files_below
 
 
 def test_the_reward_is_the_change_in_validation_score(task, student, records):

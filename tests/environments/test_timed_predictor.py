@@ -10,8 +10,7 @@ from dataenvgym.environments import shown_student
 from dataenvgym.environments.shown_student import TimedPredictor
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.records import Message
-
-from ..fakes import Student
+from tests.fakes import Student
 
 ASKED = (Message(role="user", content="hello"),)
 GREEDY = SamplingParameters()

@@ -10,13 +10,12 @@ from gymnasium.error import ResetNeeded
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, OpenEnded, SkillList, SkillTree
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.episodes import run_episode
 from dataenvgym.errors import AgentError, InvalidRecordError
 from dataenvgym.interfaces import SamplingParameters, ShownStudentInterface
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import parse_training_data
-
-from ..fakes import begun, files_below
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import InProcessPredictor
+from tests.fakes import begun, files_below
 
 
 class Chooser:

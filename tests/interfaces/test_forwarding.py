@@ -5,11 +5,16 @@ import pytest
 from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.agents.engines.segment_pairs import RememberingPredictor
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
-from dataenvgym.interfaces import ForwardingPredictor, Reply, SamplingParameters
-from dataenvgym.interfaces.forwarding import CAPABILITIES, METHODS
-from dataenvgym.metrics.usage import MeteredStudent
+from dataenvgym.interfaces import (
+    CAPABILITIES,
+    METHODS,
+    ForwardingPredictor,
+    Reply,
+    SamplingParameters,
+)
 from dataenvgym.records import Message
 from dataenvgym.tasks.examples import Examples, WithExamples
+from dataenvgym.tasks.metrics.usage import MeteredStudent
 
 ASKED, GREEDY = (Message(role="user", content="?"),), SamplingParameters()
 
@@ -61,7 +66,7 @@ def test_a_wrapper_has_what_its_predictor_has_and_nothing_else(wrapper):
 
 
 def test_another_capability_is_passed_on_where_it_is_listed_only(monkeypatch):
-    import dataenvgym.interfaces.forwarding as forwarding
+    import dataenvgym.interfaces as forwarding
 
     monkeypatch.setattr(forwarding, "METHODS", (*METHODS, "ninth"))
     student = Able()

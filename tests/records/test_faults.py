@@ -4,11 +4,11 @@ import pytest
 from pydantic import ValidationError
 
 from dataenvgym.environments.iterations import IterationResult
-from dataenvgym.episodes.summary import IterationSummary
-from dataenvgym.episodes.texts import by_fault
-from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.records.instances import count_faults, fault_of
+from dataenvgym.runs.episodes.summary import IterationSummary
+from dataenvgym.runs.episodes.texts import by_fault
+from dataenvgym.tasks.metrics.samples import Sample
 from dataenvgym.tasks.reports import report_on
 
 INSTANCE = TaskInstance(id="i", task="t", instruction="?")

@@ -5,9 +5,8 @@ import shutil
 import pytest
 
 from dataenvgym.sandbox import open_sandbox
-
-from ..waiting import eventually
-from .watching import processes_with
+from tests.sandbox.watching import processes_with
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,8 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
-
-from ..waiting import eventually
-from .watching import once, processes_with
+from tests.sandbox.watching import once, processes_with
+from tests.waiting import eventually
 
 BOMB = "import os\nwhile True: os.fork()"
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,8 +7,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.sandbox import Limits, Sandbox, open_sandbox
-
-from ..processes import python
+from tests.processes import python
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ..waiting import eventually
+from tests.waiting import eventually
 
 
 def processes_with(word: str) -> list[int]:

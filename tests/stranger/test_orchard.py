@@ -18,8 +18,7 @@ import pytest
 
 from dataenvgym import register_environments, run_episode
 from dataenvgym.cli.main import main
-
-from ..processes import python
+from tests.processes import python
 
 HERE = Path(__file__).parent
 GROUPS = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["entry-points"]

@@ -4,10 +4,10 @@ import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
-from dataenvgym.episodes import run_episode
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.runs.episodes import run_episode
 from dataenvgym.storage import read_json, write_json
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.studies.comparison import compare_runs
 from dataenvgym.studies.study import run_study
 

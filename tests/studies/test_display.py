@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dataenvgym.episodes.callbacks import EpisodePlan
+from dataenvgym.runs.episodes.callbacks import EpisodePlan
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-from tests.episodes.echo import iteration
-from tests.episodes.echo import summary as make_summary
-from tests.episodes.screen import Clock, count, drawn
+from tests.runs.episodes.echo import iteration
+from tests.runs.episodes.echo import summary as make_summary
+from tests.runs.episodes.screen import Clock, count, drawn
 
 
 def plan(name):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config import compose
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config import compose
 from dataenvgym.studies.comparison import (
     Difference,
     allowed,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dataenvgym.config.composition import options_by_group
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config.composition import options_by_group
 from dataenvgym.studies.grid import Choice, parse_grid
 from dataenvgym.studies.plan import plan_study
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataenvgym.config.composition import compose
 from dataenvgym.errors import BrokenFileError, ConfigurationError
+from dataenvgym.runs.config.composition import compose
 from dataenvgym.studies.budget import budget_notes, budget_warnings, plan_report
 from dataenvgym.studies.noise import (
     SHIPPED,

@@ -8,8 +8,8 @@ from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TaskInstance
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Ask, Domain, Outcome, TaskEnvironment, report_on
 from dataenvgym.tasks.adapted_task import (
     AdaptedTask,

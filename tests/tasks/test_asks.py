@@ -8,12 +8,11 @@ from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, ServerError, SpeakerError
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.rollouts import rollout
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Ask, Outcome, Task, TaskEnvironment
-
-from ..fakes import Student
+from dataenvgym.tasks.rollouts import rollout
+from tests.fakes import Student
 
 INSTANCES = [TaskInstance(id="t", task="talk", instruction="Hi", answer="ja")]
 DRAWN = SamplingParameters(temperature=1.0)

@@ -4,12 +4,11 @@ import dataenvgym.tasks
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters, TaskInterface
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, SupervisedDatum, TaskInstance
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-
-from ..fakes import Student, lost
+from tests.fakes import Student, lost
 
 
 class EchoEnvironment(TaskEnvironment):

@@ -5,14 +5,14 @@ import json
 import pytest
 import yaml
 
-from dataenvgym.config import compose
-from dataenvgym.config.composition import options_by_group
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum
-from dataenvgym.scoring import extract_final_answer
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.composition import options_by_group
 from dataenvgym.tasks.examples import examples_of, record_with_examples
+from dataenvgym.tasks.scoring import extract_final_answer
 
 SHOTS = {
     "prefix": "Solved:\n",

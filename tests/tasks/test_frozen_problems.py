@@ -6,17 +6,16 @@ from pathlib import Path
 import pytest
 
 import dataenvgym
-from dataenvgym.config import compose
-from dataenvgym.config.building import build_task
 from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.episodes import EpisodeCallback, run_episode
 from dataenvgym.errors import AgentError, InvalidInstanceError
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.building import build_task
+from dataenvgym.runs.episodes import EpisodeCallback, run_episode
+from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.tasks import report_on
-
-from ..records.test_model import assert_frozen
+from tests.records.test_model import assert_frozen
 
 CONFIGS = Path(dataenvgym.__file__).parents[1] / "configs" / "task"
 SIZES = ["task.n_train=2", "task.n_validation=4", "task.n_test=2"]

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import PocketEngine
-from dataenvgym.config import compose
-from dataenvgym.config.building import build_task
-from dataenvgym.config.composition import options_by_group
-from dataenvgym.config.identity import run_name
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.plans import Assignment
-from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, parse_training_data
+from dataenvgym.records.plans import Assignment
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.building import build_task
+from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.identity import run_name
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
 from dataenvgym.tasks.pressures import PRESSURES, Pressure
 from dataenvgym.tasks.pressures.of_records import with_answer_of
 from dataenvgym.tasks.source import SPLITS

@@ -15,6 +15,7 @@ from dataenvgym.records import (
     Tool,
     ToolCall,
 )
+from dataenvgym.records.tool_formats import read_reply
 from dataenvgym.tasks.domain import last_reply
 from dataenvgym.tasks.record_conversion import (
     lesson_of,
@@ -23,7 +24,6 @@ from dataenvgym.tasks.record_conversion import (
     problem_of,
     record_of,
 )
-from dataenvgym.tool_formats import read_reply
 
 SYSTEM = Message(role="system", content="Be brief.")
 

@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import pytest
 
 from dataenvgym.errors import EvaluationError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
-from dataenvgym.run_warnings import listening
 from dataenvgym.tasks import report_on
 from dataenvgym.tasks.adapted_task import evaluated_by
 
@@ -109,7 +109,7 @@ def test_invalid_return_values_of_evaluate_are_named_and_it_may_be_a_generator(r
 
 def test_a_task_that_gives_an_id_twice_is_named_in_a_warning():
     told = []
-    with listening(told.append):
+    with hearing_warnings(told.append):
         assert len(evaluated([completed(1.0), completed(0.0)])) == 2
     assert len(told) == 1
     assert "evaluate of task 'own' gave 1 ids more than once, such as 'x' 2 times" in told[0]

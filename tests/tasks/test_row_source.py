@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
+from dataenvgym.runs.config import build_task, compose
 from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Reply
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum
-from dataenvgym.run_warnings import listening
+from dataenvgym.runs.config import build_task, compose
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.several import SeveralTasks
 
 SIZES = {"n_train": 30, "n_validation": 6, "n_test": 4}
@@ -76,7 +76,7 @@ def test_the_score_is_the_mean_of_the_tasks_or_follows_another_rule(parts):
 
 def test_a_score_without_problems_of_a_task_is_warned_of(task, parts):
     heard = []
-    with listening(heard.append):
+    with hearing_warnings(heard.append):
         task.generate_performance_report(completed := task.evaluate(Knowing(parts["sums"])))
         report = task.generate_performance_report(completed[:4])
     assert (report.score, heard) == (1.0, ["several: no problem of facts is in the score"])
@@ -177,12 +177,12 @@ def test_a_skill_of_two_kinds_of_tasks_is_warned_of(parts):
             return [i.model_copy(update={"skill": "largest"}) for i in super().load(split)]
 
     heard = []
-    with listening(heard.append):
+    with hearing_warnings(heard.append):
         SeveralTasks(parts).part_of_skill("largest")
         assert heard == []
         SeveralTasks({**parts, "facts": Unlabeled(**SIZES)}).part_of_skill("largest")
     assert "sums and facts both have the skill 'largest'" in heard[0]
-    with listening(heard.append):
+    with hearing_warnings(heard.append):
         task = SeveralTasks(parts)
         assert [task.part_of_skill("new"), task.part_of_skill("new")] == ["sums", "sums"]
     assert heard[1:] == [

@@ -14,14 +14,13 @@ from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.rollouts import speakers_of
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.record_conversion import record_of
-
-from ..calls_files import write_dialogues
-from ..domains.tool_use.phone_world import SET, begun, instance, say
-from ..domains.tool_use.plans.conftest import TOOLS, row, write_rows
-from ..rollouts.fakes import Predictor
+from dataenvgym.tasks.rollouts import speakers_of
+from tests.calls_files import write_dialogues
+from tests.domains.tool_use.phone_world import SET, begun, instance, say
+from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
+from tests.tasks.rollouts.fakes import Predictor
 
 THOUGHTS = ("<think>{}</think>", "<think>\n{}\n</think>\n\n", "{}</think>", "{}\n</think>\n\n")
 UNFINISHED = ("<think>{}", "<reasoning>\n{}\n")

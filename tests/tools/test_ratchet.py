@@ -95,7 +95,6 @@ def test_a_long_literal_after_match_pins_a_sentence(line, count):
 @pytest.mark.parametrize(
     ("path", "room"),
     [
-        ("dataenvgym/llm/teacher.py", "teachers"),
         ("dataenvgym/teachers/teacher.py", "teachers"),
         ("dataenvgym/errors.py", "records"),
         ("dataenvgym/attic/box.py", "attic"),

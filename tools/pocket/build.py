@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dataenvgym.pocket import STUDENT, student_path
 from dataenvgym.records import Conversation
+from dataenvgym.records.tool_formats import POCKET
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
+from dataenvgym.students.pocket import STUDENT, student_path
 from dataenvgym.tasks.pocket import Exercise
-from dataenvgym.tool_formats import POCKET
 from tools.pocket.curriculum import Curriculum
 from tools.pocket.recipes import STUDENTS, PocketStudent, Stage
 from tools.pocket.tokenizer import END, build_tokenizer
@@ -32,7 +32,7 @@ from tools.pocket.tokenizer import END, build_tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dataenvgym.trainers.compute import Run
+    from dataenvgym.students.trainers.compute import Run
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def build(
     """
     import torch
 
-    from dataenvgym.trainers.compute import global_rng, workers
+    from dataenvgym.students.trainers.compute import global_rng, workers
 
     cpu = torch.device("cpu")
     with global_rng(derive_seed(seed, "weights") % 2**32, cpu):

@@ -23,10 +23,10 @@ from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
 from dataenvgym.domains.knowledge.self_edits import train_sequences
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
 from dataenvgym.domains.orchestrate.pocket import OFFERED, POCKET_ORCHESTRATE, PocketOrchestrateTask
-from dataenvgym.llm.prompts import Prompt, as_prompt
 from dataenvgym.records import Message
+from dataenvgym.records.tool_formats import HERMES, POCKET
 from dataenvgym.tasks.pocket import split_by_hash
-from dataenvgym.tool_formats import HERMES, POCKET
+from dataenvgym.teachers.prompts import Prompt, as_prompt
 from tools.pocket.tokenizer import END
 
 Row = list[str]

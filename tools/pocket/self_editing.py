@@ -31,7 +31,7 @@ from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
 from dataenvgym.domains.orchestrate.pocket import PLACE
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, write_text
-from dataenvgym.trainers.compute import global_rng
+from dataenvgym.students.trainers.compute import global_rng
 from tools.pocket.build import padded
 from tools.pocket.self_edit_rows import (
     Person,

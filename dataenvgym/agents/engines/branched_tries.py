@@ -18,19 +18,19 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TaskInterface,
 )
-from dataenvgym.judging import Unscored
-from dataenvgym.llm.prompts import Prompt
-from dataenvgym.plans import Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.rollouts.speakers import with_student
+from dataenvgym.records.plans import Plan
+from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng, derive_seed
+from dataenvgym.tasks.judging import Unscored
 from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
-from dataenvgym.tool_formats import as_reply
+from dataenvgym.tasks.rollouts.speakers import with_student
+from dataenvgym.teachers.prompts import Prompt
 
 
 class BranchedTriesEngine(SelfTeachingEngine):

@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.errors import check_at_least
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import EngineFit, Plan
 from dataenvgym.tasks.adapted_task import attemptable, task_of
 
 

@@ -22,8 +22,8 @@ from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import MeasuresRecords, PredictorInterface, TaskInterface
-from dataenvgym.plans import EngineFit, Plan
 from dataenvgym.records import TrainingDatum
+from dataenvgym.records.plans import EngineFit, Plan
 from dataenvgym.tasks.adapted_task import task_of
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, Plan
 from dataenvgym.records import CompletedTaskInstance, Provenance, TrainingDatum
+from dataenvgym.records.plans import Assignment, Plan
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.pocket import family_of, find_skill
 

@@ -22,11 +22,11 @@ from pydantic import JsonValue
 from dataenvgym.agents.engines.record_pool import RecordPool
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.metrics.answers import answers_of
-from dataenvgym.plans import EngineFit, Plan, credited, engine_fit
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records.plans import EngineFit, Plan, credited, engine_fit
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.domain import last_reply
+from dataenvgym.tasks.metrics.answers import answers_of
 from dataenvgym.tasks.record_conversion import problem_of
 
 

@@ -13,16 +13,23 @@ from dataclasses import replace
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface
-from dataenvgym.plans import Engine, EngineFit, Plan, Prepares, engine_fit, generated
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     PreferenceDatum,
     SupervisedDatum,
     TrainingDatum,
+)
+from dataenvgym.records.plans import (
+    Engine,
+    EngineFit,
+    Plan,
+    Prepares,
+    apportion,
+    engine_fit,
+    generated,
 )
 from dataenvgym.tasks.adapted_task import attemptable, task_of
 from dataenvgym.tasks.record_conversion import preference_of, problem_of

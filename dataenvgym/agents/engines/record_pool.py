@@ -17,7 +17,6 @@ from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.environments.checks import ACCEPTED
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
 from dataenvgym.interfaces import TaskInterface
-from dataenvgym.plans import Assignment
 from dataenvgym.records import (
     KTODatum,
     PreferenceDatum,
@@ -25,6 +24,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
+from dataenvgym.records.plans import Assignment
 from dataenvgym.tasks.adapted_task import task_of
 
 _DIMENSIONS = 2**18

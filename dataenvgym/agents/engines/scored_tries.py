@@ -11,19 +11,19 @@ import numpy as np
 
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TaskInterface
-from dataenvgym.judging import Unscored, dialogue_text
-from dataenvgym.judging.published import name_indexes
-from dataenvgym.judging.turns import NamedTurn, judge_turns
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
-from dataenvgym.rollouts import StudentSpeaker
-from dataenvgym.rollouts.driver import answered_together
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import Plan
+from dataenvgym.records.tool_formats import as_reply, said_in
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.judging import Unscored, dialogue_text
+from dataenvgym.tasks.judging.published import name_indexes
+from dataenvgym.tasks.judging.turns import NamedTurn, judge_turns
 from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
+from dataenvgym.tasks.rollouts import StudentSpeaker
+from dataenvgym.tasks.rollouts.driver import answered_together
 from dataenvgym.tasks.turn_scores import (
     DISCOUNT,
     NORMALIZATION,
@@ -32,7 +32,7 @@ from dataenvgym.tasks.turn_scores import (
     turn_scores,
     turn_weights,
 )
-from dataenvgym.tool_formats import as_reply, said_in
+from dataenvgym.teachers.prompts import Prompt, as_prompt
 
 TURN_VALUES = ("who", "partner", "goal", "dialogue", "history", "score", "turns", "most")
 """The values that a judge's question about turns may have."""

@@ -37,12 +37,12 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TeacherInterface,
 )
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.structured import ask_json
-from dataenvgym.plans import EngineFit, Plan, credited
 from dataenvgym.records import SupervisedDatum, TrainingDatum
+from dataenvgym.records.plans import EngineFit, Plan, credited
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.pocket import Exercise, family_of
+from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.structured import ask_json
 
 _log = logging.getLogger(__name__)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")

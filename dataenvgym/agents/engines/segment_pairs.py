@@ -11,6 +11,7 @@ import numpy as np
 from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine, conversation_key
 from dataenvgym.agents.engines.scored_tries import TURN_VALUES, judge_of
 from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import (
     Failure,
     ForwardingPredictor,
@@ -19,19 +20,18 @@ from dataenvgym.interfaces import (
     SamplingParameters,
     TaskInterface,
 )
-from dataenvgym.judging import Unscored
-from dataenvgym.judging.published import end_segment
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.plans import Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
     PreferenceDatum,
     TrainingDatum,
 )
-from dataenvgym.rollouts.driver import answered_together
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import Plan
+from dataenvgym.tasks.judging import Unscored
+from dataenvgym.tasks.judging.published import end_segment
 from dataenvgym.tasks.record_conversion import segment_preference_of, students_turns
+from dataenvgym.tasks.rollouts.driver import answered_together
+from dataenvgym.teachers.prompts import Prompt, as_prompt
 
 SegmentEnd = int | Literal["tail"] | None
 

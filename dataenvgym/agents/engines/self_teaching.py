@@ -22,13 +22,13 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.events import tell
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.metrics.answers import answers_of, classes_of, sameness_of
-from dataenvgym.plans import EngineFit, Plan
-from dataenvgym.progress import tell
 from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
+from dataenvgym.records.plans import EngineFit, Plan
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.metrics.answers import answers_of, classes_of, sameness_of
 from dataenvgym.tasks.record_conversion import preference_of, prefix_records, record_of
 
 

@@ -26,7 +26,7 @@ from pydantic import JsonValue
 
 from dataenvgym.agents.policies.plain import accuracy, by_skill, skill_plan
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.plans import Plan, PolicyFit, Situation
+from dataenvgym.records.plans import Plan, PolicyFit, Situation
 
 _MOST = 0.95
 """The largest share that counts as removed: nothing is learned for good."""

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.records.plans import Assignment, Plan, PolicyFit, Situation, apportion
 from dataenvgym.tasks.adapted_task import attemptable
 
 

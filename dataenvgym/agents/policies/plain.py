@@ -17,8 +17,15 @@ from typing import Literal, get_args
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
-from dataenvgym.plans import Assignment, Plan, PolicyFit, Situation, warn_of_cut
 from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.records.plans import (
+    Assignment,
+    Plan,
+    PolicyFit,
+    Situation,
+    apportion,
+    warn_of_cut,
+)
 
 Choice = Literal["all", "most_common", "highest_error", "random_below"]
 Groups = dict[str, list[CompletedTaskInstance]]
@@ -226,18 +233,3 @@ def at_most(plan: Plan, count: int) -> Plan:
     warn_of_cut(planned, count, count)
     cut = apportion(np.array(counts, float), count)
     return tuple(one.of(n) for one, n in zip(plan, cut, strict=True) if n)
-
-
-def apportion(weights: np.ndarray, count: int) -> list[int]:
-    """Divide `count` in proportion to `weights` (n,), rounded by largest remainder.
-
-    If all weights are 0, divide evenly.
-    """
-    if not weights.any():
-        weights = np.ones_like(weights)
-    shares = weights / weights.sum() * count
-    counts = np.floor(shares).astype(int)
-    missing = count - int(counts.sum())
-    for i in np.argsort(counts - shares, kind="stable")[:missing]:
-        counts[i] += 1
-    return [int(n) for n in counts]

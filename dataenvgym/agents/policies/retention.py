@@ -14,11 +14,11 @@ from typing import cast
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.policies.plain import accuracy, apportion, by_skill
+from dataenvgym.agents.policies.plain import accuracy, by_skill
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Stateful
-from dataenvgym.plans import Assignment, Plan, Policy, Situation, policy_fit
 from dataenvgym.records import CompletedTaskInstance
+from dataenvgym.records.plans import Assignment, Plan, Policy, Situation, apportion, policy_fit
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from dataenvgym.environments.skill_tree.actions import (
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.errors import InvalidActionError, check_at_least
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
-from dataenvgym.llm.budget import count_malformed
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.structured import Schema, ask_json
+from dataenvgym.teachers.budget import count_malformed
+from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.structured import Schema, ask_json
 
 SCHEMA: Schema = {
     "anyOf": [

@@ -17,11 +17,11 @@ from typing import Literal
 
 import numpy as np
 
-from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.agents.tree.situation import TreeSituation, opening, reallocated, records_asked_for
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.records.plans import apportion
 
 
 class AlternatingPolicy:

@@ -8,12 +8,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.agents.policies.plain import apportion
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.interfaces import PredictorInterface
-from dataenvgym.plans import warn_of_cut
 from dataenvgym.records import CompletedTaskInstance, Model
+from dataenvgym.records.plans import apportion, warn_of_cut
 
 
 class TreeStep(Model):

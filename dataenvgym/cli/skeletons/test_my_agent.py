@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dataenvgym import PocketMathTask, SkillList, run_episode
 from dataenvgym.cli.skeletons.my_agent import MyAgent
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 def make_task() -> PocketMathTask:

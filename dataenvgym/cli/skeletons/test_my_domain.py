@@ -5,8 +5,8 @@ from pathlib import Path
 from dataenvgym import Agent, SkillList, run_episode
 from dataenvgym.agents import FreePolicy, GoldEngine
 from dataenvgym.cli.skeletons.my_domain import MyTask
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Conversation
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 def answer(conversation: Conversation) -> str:

@@ -19,11 +19,11 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.domain import Domain, last_reply
-from dataenvgym.tool_formats import said_in
+from dataenvgym.tasks.scoring.code.extraction import extract_code
 
 _log = logging.getLogger(__name__)
 

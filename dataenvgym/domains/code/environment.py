@@ -18,9 +18,9 @@ from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
+from dataenvgym.tasks.scoring.code.extraction import extract_code
 
 FAILURE = "{failure}"
 FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."

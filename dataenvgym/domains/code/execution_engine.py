@@ -25,11 +25,11 @@ from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import called_function, emptied
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
 from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
-from dataenvgym.llm.prompts import Prompt
-from dataenvgym.llm.structured import Schema
 from dataenvgym.records import Provenance, SupervisedDatum
-from dataenvgym.scoring.code.extraction import extract_code
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.scoring.code.extraction import extract_code
+from dataenvgym.teachers.prompts import Prompt
+from dataenvgym.teachers.structured import Schema
 
 _log = logging.getLogger(__name__)
 _LISTS = ("tests",)

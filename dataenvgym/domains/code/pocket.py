@@ -33,11 +33,11 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox import Limits
-from dataenvgym.scoring.code.syntax import parse
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import PocketOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.scoring.code.syntax import parse
 from dataenvgym.tasks.source import Split
 
 LIMITS = Limits(seconds=3.0, memory=256 * 2**20)

@@ -54,7 +54,7 @@ from dataenvgym.domains.code.result_comparison import (
 )
 from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox.interface import ExecutionResult, Limits, Sandbox
-from dataenvgym.scoring.code.syntax import behind_future_imports, tree_of
+from dataenvgym.tasks.scoring.code.syntax import behind_future_imports, tree_of
 
 __all__ = ["NOT_RUN", "TestResult", "CodeVerdict", "judge"]
 

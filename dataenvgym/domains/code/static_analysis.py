@@ -9,8 +9,8 @@ import sys
 from collections import Counter
 
 from dataenvgym.domains.code.problem import CodeProblem, DoctestTest, ProgramTest, Test
-from dataenvgym.scoring.code.extraction import extract_code
-from dataenvgym.scoring.code.syntax import names_bound, names_read, parsed, tree_of
+from dataenvgym.tasks.scoring.code.extraction import extract_code
+from dataenvgym.tasks.scoring.code.syntax import names_bound, names_read, parsed, tree_of
 
 _ASSERT = re.compile(r"^[ \t>]*(assert\b.*)$")
 _NO_CODE = re.compile(r"^[ \t]*(?:`{3,}.*|~{3,}.*|\"{3}|'{3})[ \t]*$", re.MULTILINE)

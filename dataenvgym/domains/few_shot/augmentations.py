@@ -36,9 +36,9 @@ from dataenvgym.domains.few_shot.problem import (
     grid_of,
 )
 from dataenvgym.errors import first_fault
-from dataenvgym.llm.repair import json_in
 from dataenvgym.records import Model
 from dataenvgym.records.model import Finite
+from dataenvgym.teachers.repair import json_in
 
 Change = Callable[[Cells], Cells]
 Group = Literal["basic", "size", "chain", "repeat"]

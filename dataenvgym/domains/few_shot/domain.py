@@ -16,9 +16,9 @@ from dataenvgym.domains.few_shot.problem import (
     text_of,
 )
 from dataenvgym.records import ChatDatum, CompletedTaskInstance, SupervisedDatum, TaskInstance
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-from dataenvgym.tool_formats import said_in
 
 VIEW = "@"
 """Between the id of a problem and the name of its view."""

@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.adaptation.edits import Context, Edit
 from dataenvgym.domains.few_shot.augmentations import (
     MOST_EXAMPLES,
     NOTHING,
@@ -23,6 +22,7 @@ from dataenvgym.domains.few_shot.augmentations import (
 from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
 from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -30,8 +30,6 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TeacherInterface,
 )
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.plans import Assignment, EngineFit, Plan
 from dataenvgym.records import (
     Conversation,
     Provenance,
@@ -39,9 +37,11 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import Assignment, EngineFit, Plan
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.edits import Context, Edit
 from dataenvgym.tasks.source import Split
+from dataenvgym.teachers.prompts import Prompt, as_prompt
 
 
 class GridEditEngine:

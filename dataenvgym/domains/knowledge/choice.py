@@ -18,7 +18,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 
-from dataenvgym.scoring import extract_final_answer
+from dataenvgym.tasks.scoring import extract_final_answer
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\b")
 _TAGGED = re.compile(r"<answer>([^<]{0,999})</answer>", re.IGNORECASE)

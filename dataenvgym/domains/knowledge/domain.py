@@ -15,9 +15,9 @@ from dataenvgym.domains.knowledge.environment import (
 )
 from dataenvgym.errors import check_one_of
 from dataenvgym.records import TaskInstance
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-from dataenvgym.tool_formats import said_in
 
 
 class KnowledgeDomain(Domain):

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from dataenvgym.errors import InvalidInstanceError, check_one_of
 from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.judging import AnswerVerdict, Unscored, judge_ask, question
 from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.judging import AnswerVerdict, Unscored, judge_ask, question
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)

@@ -29,6 +29,7 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, LabeledAnswer, SupervisedDatum, TaskInstance
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
@@ -38,7 +39,6 @@ from dataenvgym.tasks.pocket import Exercise, PocketFamily
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.tasks.words import words_of
-from dataenvgym.tool_formats import said_in
 
 NAMES = ("Tavo", "Merin", "Olbek", "Sunda", "Kiral", "Jorvi", "Pelma", "Ruskin")
 _FAMILIES = (

@@ -30,13 +30,13 @@ from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_on
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, TaskInstance
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.environment import Outcome
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
-from dataenvgym.tool_formats import said_in
 
 Grader = Literal["choice", "exact_match", "f1", "instructions", "judge"]
 

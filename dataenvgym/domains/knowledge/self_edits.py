@@ -20,7 +20,6 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.adaptation.edits import Context, Edit
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.sequences import SplitBy, train_sequences
 from dataenvgym.errors import (
@@ -30,6 +29,7 @@ from dataenvgym.errors import (
     check_at_least,
     check_one_of,
 )
+from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -37,10 +37,6 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TeacherInterface,
 )
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.teacher import StudentTeacher
-from dataenvgym.plans import Assignment, EngineFit, Plan
-from dataenvgym.progress import tell
 from dataenvgym.records import (
     Conversation,
     Message,
@@ -49,9 +45,12 @@ from dataenvgym.records import (
     TextDatum,
     TrainingDatum,
 )
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import Assignment, EngineFit, Plan
 from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.edits import Context, Edit
 from dataenvgym.tasks.source import Split
+from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.teacher import StudentTeacher
 
 Style = Literal[
     "implications", "long_implications", "very_long_implications", "rewrite", "self_qa", "passage"

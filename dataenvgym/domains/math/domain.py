@@ -10,9 +10,9 @@ from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.scoring import extract_final_answer, gold_problems, grade_pairs
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.scoring import extract_final_answer, gold_problems, grade_pairs
 
 _SIGNS = re.compile(r"[+*/^=<>|×÷·−√]|(?<![a-z])-|-(?![a-z])")  # noqa: RUF001
 FINAL_ANSWER_FORM = (

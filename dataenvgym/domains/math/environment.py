@@ -13,8 +13,8 @@ from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.errors import EvaluationError, InvalidInstanceError
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.scoring import extract_final_answer, grade_pairs
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
+from dataenvgym.tasks.scoring import extract_final_answer, grade_pairs
 
 
 class MathEnvironment(TaskEnvironment):

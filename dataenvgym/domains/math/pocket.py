@@ -25,11 +25,11 @@ from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill, 
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import LabeledAnswer, TaskInstance
-from dataenvgym.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
+from dataenvgym.tasks.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.source import Split
 
 _NUMBERS = re.compile(r"[0-9]+(?: [0-9]+)*")

@@ -25,12 +25,12 @@ from dataenvgym.domains.math.reasoning_gym_source import (
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
-from dataenvgym.scoring import extract_final_answer
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate
-from dataenvgym.tool_formats import said_in
+from dataenvgym.tasks.scoring import extract_final_answer
 
 _LONGEST = 10_000  # characters of an answer that is passed to a family's code
 _HUGE = re.compile(r"\d\.?[eE][+-]?[\d_]{5}")  # `Fraction("1e99999999")` takes minutes

@@ -36,11 +36,11 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
-from dataenvgym.scoring import extract_final_answer
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.scoring import extract_final_answer
 
 Format = Literal["auto", "gsm8k", "math"]
 

@@ -12,9 +12,9 @@ from functools import lru_cache
 from pydantic import Field
 
 from dataenvgym.domains.orchestrate.tiers import TOOLS
-from dataenvgym.llm.budget import Price, cost_of
 from dataenvgym.records import CompletedTaskInstance, Conversation, Message, Model
 from dataenvgym.records.usage import NOTHING, UNKNOWN, Usage
+from dataenvgym.teachers.budget import Price, cost_of
 
 CHARACTERS_PER_TOKEN = 4
 """To count tokens without the tokenizer of a model."""

@@ -28,12 +28,12 @@ from dataenvgym.records import (
     TaskInstance,
     ToolCall,
 )
+from dataenvgym.records.tool_formats import HERMES, as_reply
+from dataenvgym.records.tool_formats.json_objects import to_json
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns
-from dataenvgym.tool_formats import HERMES, as_reply
-from dataenvgym.tool_formats.json_objects import to_json
 
 PROMPT = PromptTemplate(SYSTEM, TEMPLATE)
 OPTIONS = CallOptions()

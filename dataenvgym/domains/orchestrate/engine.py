@@ -20,10 +20,10 @@ from dataenvgym.domains.orchestrate.rewards import (
     rewards,
 )
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
-from dataenvgym.plans import Plan
 from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum, TrainingDatum
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import Plan
 from dataenvgym.tasks.turn_scores import advantages
 
 

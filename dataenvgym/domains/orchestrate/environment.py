@@ -31,13 +31,13 @@ from dataenvgym.errors import (
     check_one_of,
 )
 from dataenvgym.interfaces import Ask, Failure, Reply
-from dataenvgym.judging import AnswerVerdict, Unscored, judge_ask, question
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
+from dataenvgym.records.tool_formats import malformed_call
 from dataenvgym.records.usage import NOTHING, Usage
 from dataenvgym.sandbox import Limits
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, Stepped, TaskEnvironment
-from dataenvgym.tool_formats import malformed_call
+from dataenvgym.tasks.judging import AnswerVerdict, Unscored, judge_ask, question
 
 GradedBy = Literal["judge", "exact_match"]
 SYSTEM = "You are good at using tools."

@@ -35,12 +35,12 @@ from dataenvgym.records import (
     Tool,
     TrainingDatum,
 )
+from dataenvgym.records.tool_formats import HERMES
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.options import PocketOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.record_conversion import chat_record
 from dataenvgym.tasks.source import Split
-from dataenvgym.tool_formats import HERMES
 
 _PLACES = ("Ak", "Bel", "Dor", "Er", "Gal", "Is", "Kor", "Lar", "Mur", "Nip", "Sip", "Ur")
 _MIDDLES = ("ab", "el", "im", "on", "ar", "ut", "es", "ir")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, ToolCall
-from dataenvgym.tool_formats import as_reply
+from dataenvgym.records.tool_formats import as_reply
 
 
 class FixedOrchestrator:

@@ -26,7 +26,6 @@ from dataenvgym.domains.orchestrate.tiers import (
 )
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
-from dataenvgym.llm.budget import Price, parse_price
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.instances import STUDENT
@@ -36,6 +35,7 @@ from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOpti
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 from dataenvgym.tasks.source import Split
+from dataenvgym.teachers.budget import Price, parse_price
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,11 +18,11 @@ from pydantic import Field, ValidationError
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llm import ask_all
-from dataenvgym.llm.budget import Price
 from dataenvgym.options import Free
-from dataenvgym.predictors import OpenAIPredictor
 from dataenvgym.records import Conversation, Model
+from dataenvgym.students.predictors import OpenAIPredictor
+from dataenvgym.teachers import ask_all
+from dataenvgym.teachers.budget import Price
 
 ToolName = Literal["search", "enhance_reasoning", "answer"]
 TOOLS: tuple[ToolName, ...] = get_args(ToolName)

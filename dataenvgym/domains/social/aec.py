@@ -43,14 +43,14 @@ from dataenvgym.errors import (
     did_you_mean,
 )
 from dataenvgym.interfaces import PredictorInterface, TeacherInterface
-from dataenvgym.judging import dialogue_text
 from dataenvgym.records import TaskInstance
-from dataenvgym.rollouts import speakers_of
+from dataenvgym.records.spaces import ConversationSpace, TextSpace
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.seeding import derive_seed
-from dataenvgym.spaces import ConversationSpace, TextSpace
 from dataenvgym.tasks.asks import SEEDS, answered, asks_of
 from dataenvgym.tasks.environment import OPTIONS, chosen_instance
-from dataenvgym.tool_formats import said_in
+from dataenvgym.tasks.judging import dialogue_text
+from dataenvgym.tasks.rollouts import speakers_of
 
 try:
     from pettingzoo import AECEnv

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ValidationError
 from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
 from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, did_you_mean
+from dataenvgym.records.store import Kind, Store
 from dataenvgym.storage import read_json, read_jsonl, write_json
-from dataenvgym.store import Kind, Store
 
 CHARACTERS = Kind("characters", Character)
 SCENES = Kind("scenes", Scene)

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import Stuck
-from dataenvgym.episodes.tables import table_of, uncut
-from dataenvgym.episodes.texts import counts, one_line, score, several
-from dataenvgym.judging.panel import Value, krippendorff_alpha
-from dataenvgym.metrics.estimators import Estimate, clustered_estimate
 from dataenvgym.records import Model
+from dataenvgym.runs.episodes.tables import table_of, uncut
+from dataenvgym.runs.episodes.texts import counts, one_line, score, several
+from dataenvgym.tasks.judging.panel import Value, krippendorff_alpha
+from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
 
 NAMES = (*DIMENSIONS, "overall")
 HARD = "hard"

@@ -36,7 +36,7 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.store import Store
+from dataenvgym.records.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.record_conversion import record_of
 
@@ -90,7 +90,7 @@ class SocialDomain(DialogueDomain):
 
         Several judges count as one, "judge"; a scripted partner has the name of its temperament.
         """
-        from dataenvgym.config.building import model_name
+        from dataenvgym.runs.config.building import model_name
 
         task = config.task
         others = task.get("others") or {}

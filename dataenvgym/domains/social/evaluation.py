@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataenvgym.config.building import recording_domain
-from dataenvgym.config.overrides import parse_overrides
 from dataenvgym.domains.social.dimension_table import DimensionTable, EpisodeRow, dimension_table
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
@@ -24,15 +22,17 @@ from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, stuck
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, Refuses, TaskInterface
-from dataenvgym.metrics.files import EvaluationFiles, read_models, write_models
-from dataenvgym.metrics.samples import Sample
 from dataenvgym.records import TaskInstance
-from dataenvgym.rollouts.speakers import CURRENT, StudentSpeaker
+from dataenvgym.records.store import FileStore, MemoryStore, Store
+from dataenvgym.runs.config.building import recording_domain
+from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import read_bytes, write_json
-from dataenvgym.store import FileStore, MemoryStore, Store
 from dataenvgym.tasks.base import Purpose, Task
 from dataenvgym.tasks.first_prompts import first_prompts
+from dataenvgym.tasks.metrics.files import EvaluationFiles, read_models, write_models
+from dataenvgym.tasks.metrics.samples import Sample
+from dataenvgym.tasks.rollouts.speakers import CURRENT, StudentSpeaker
 from dataenvgym.workspace import naming_damage
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from pydantic import Field, create_model
 
 from dataenvgym.errors import EvaluationError, check_one_of
 from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.judging import panel_ask, question
 from dataenvgym.records import Model
 from dataenvgym.records.model import Text
+from dataenvgym.tasks.judging import panel_ask, question
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,12 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.operand_family import OperandFamily, Operands
 from dataenvgym.tasks.pocket import Exercise
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
 from dataenvgym.tasks.record_conversion import chat_record
-from dataenvgym.tool_formats import said_in
 
 _LONG = re.compile(r"(?:^|\n\n)([^\n]+)\n\nYour goal: ([^\n]+)(?:\n|$)")
 _NAMES = tuple(

@@ -28,8 +28,8 @@ from dataenvgym.domains.social.scene import Event, SceneState
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, SeatScore, Utterance
 from dataenvgym.domains.social.scores import SeatScores
 from dataenvgym.errors import StoreError
-from dataenvgym.store import Store
-from dataenvgym.store.ledger import Ledger
+from dataenvgym.records.store import Store
+from dataenvgym.records.store.ledger import Ledger
 from dataenvgym.tasks.base import Purpose, current_purpose
 
 ENVIRONMENT = "Environment"

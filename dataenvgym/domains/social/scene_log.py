@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from dataenvgym.domains.social.profiles import Filled
 from dataenvgym.records.model import Finite, Model, Text
-from dataenvgym.store import Kind
+from dataenvgym.records.store import Kind
 
 
 class Utterance(Model):

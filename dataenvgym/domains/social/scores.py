@@ -26,7 +26,7 @@ from dataenvgym.domains.social.scene import SceneState, bargains_of
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import ConfigurationError, SpeakerError, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
-from dataenvgym.judging import Judged, dialogue_text, panel_ask
+from dataenvgym.tasks.judging import Judged, dialogue_text, panel_ask
 from dataenvgym.tasks.words import plain
 
 _EMPHASIS = dict.fromkeys(map(ord, "*_`~"))

@@ -24,7 +24,7 @@ from dataenvgym.domains.social.profiles import (
 )
 from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.scoring.code.syntax import parse_expression
+from dataenvgym.tasks.scoring.code.syntax import parse_expression
 
 CHARACTER_NAMES = {name: name for name in Character.model_fields} | {
     "id": "pk",

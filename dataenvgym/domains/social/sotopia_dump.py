@@ -26,10 +26,10 @@ from dataenvgym.domains.social.profiles import Filled
 from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.domains.social.sotopia import CLASSES, RELATIONSHIP_NAMES, SCENE_NAMES
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
+from dataenvgym.events import warn_run
 from dataenvgym.records.model import Model, Text
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.store import RedisSettings, is_redis_url
 from dataenvgym.storage import write_json
-from dataenvgym.store import RedisSettings, is_redis_url
 
 _Entries = Callable[[str], Iterator[tuple[str, Any]]]
 HARD_LIST = "01HAK34YPB1H1RWXQDASDKHSNS"

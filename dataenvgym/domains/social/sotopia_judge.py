@@ -25,9 +25,9 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.profiles import Character
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.judging.verdicts import Schema, verdict_schema
 from dataenvgym.records import Conversation, Message
-from dataenvgym.scoring.code.syntax import parse
+from dataenvgym.tasks.judging.verdicts import Schema, verdict_schema
+from dataenvgym.tasks.scoring.code.syntax import parse
 
 INSTALLED = "sotopia"
 """The value of `judge_prompt` for the installed package."""

@@ -29,10 +29,10 @@ from dataenvgym.domains.social.prompts import (
 )
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation
-from dataenvgym.run_warnings import warn_run
 
 Role = Literal["speaker", "strategist"]
 Side = Literal["own", "partner"]

@@ -18,10 +18,10 @@ from dataenvgym.domains.social.scene import Ends, Rules, TurnOptions, rules_of
 from dataenvgym.domains.social.scripted_partners import temperament
 from dataenvgym.domains.social.sotopia_dump import is_dump, read_benchmark
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import TaskOptions

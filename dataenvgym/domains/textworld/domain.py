@@ -17,7 +17,6 @@ from dataenvgym.domains.textworld.flowbench import FlowOptions, split_at_turn
 from dataenvgym.domains.textworld.house import canonical
 from dataenvgym.domains.textworld.worlds import MalformedReply, Problem, action_in
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -25,12 +24,13 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.records.tool_formats import said_in
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns
 from dataenvgym.tasks.worlds.audit import Audit, Violation
-from dataenvgym.tool_formats import said_in
 
 _SEEN = re.compile(r"^Observation:[ \t]*", re.MULTILINE)
 HOW_TO_WRITE = (

@@ -32,8 +32,8 @@ from dataenvgym.domains.tool_use.matching import GoldCall, most_pairs
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem
 from dataenvgym.errors import EvaluationError, SpeakerError
 from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.judging import Unscored, conversation_text, dialogue_text, judge_ask, question
 from dataenvgym.records import Message, Model, Text, ToolCall
+from dataenvgym.tasks.judging import Unscored, conversation_text, dialogue_text, judge_ask, question
 from dataenvgym.tasks.worlds.state import WorldState
 from dataenvgym.tasks.worlds.world import World
 

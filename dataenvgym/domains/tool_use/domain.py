@@ -32,11 +32,11 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.records.tool_formats import HERMES, as_reply
+from dataenvgym.records.tool_formats.json_objects import to_json
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.worlds.state import State, digest_of
 from dataenvgym.tasks.worlds.world import World
-from dataenvgym.tool_formats import HERMES, as_reply
-from dataenvgym.tool_formats.json_objects import to_json
 
 _MOST_KEPT = 20_000  # prepared problems
 _MOST_WORDS = 5  # messages of the gold conversation after its calls, until the user leaves

@@ -23,10 +23,10 @@ from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import SpeakerError, check_at_least, check_one_of
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
+from dataenvgym.records.tool_formats import malformed_call
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
 from dataenvgym.tasks.worlds.world import World
-from dataenvgym.tool_formats import malformed_call
 
 CountErrors = Literal["in_a_row", "total"]
 MOST_CALLS = 100

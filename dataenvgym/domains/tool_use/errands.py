@@ -32,13 +32,13 @@ from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool
+from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.operand_family import Operands
 from dataenvgym.tasks.pocket import Exercise
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.worlds.world import Seat, World
-from dataenvgym.tool_formats import as_reply
 
 ORDERS = tuple(f"order_{number}" for number in range(1, 41))
 EVENTS = tuple(f"event_{number}" for number in range(1, 41))

@@ -31,12 +31,12 @@ from dataenvgym.records import (
     ToolCall,
     TrainingDatum,
 )
+from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.operand_family import OperandFamily, OperandProblem, Operands
 from dataenvgym.tasks.options import PocketOptions
 from dataenvgym.tasks.worlds.world import World
-from dataenvgym.tool_formats import as_reply
 
 VILLAGE = Village()
 DONE = "done"

@@ -38,11 +38,11 @@ from dataenvgym.domains.tool_use.worlds.folder import (
 )
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
-from dataenvgym.llm.structured import ask_json
 from dataenvgym.records import CompletedTaskInstance, Message
-from dataenvgym.rollouts import describe_speakers
 from dataenvgym.storage import read_json, read_jsonl, remove_temporaries, write_json, write_jsonl
 from dataenvgym.tasks.base import sample_seed
+from dataenvgym.tasks.rollouts import describe_speakers
+from dataenvgym.teachers.structured import ask_json
 
 _TRIES = 8  # of the reference policy
 _MOST_ANSWERS = 3  # to one step

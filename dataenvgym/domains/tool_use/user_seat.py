@@ -38,8 +38,8 @@ from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
 from dataenvgym.errors import SpeakerError, shorten
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Message
+from dataenvgym.records.tool_formats import malformed_call, read_reply
 from dataenvgym.tasks.worlds.world import World
-from dataenvgym.tool_formats import malformed_call, read_reply
 
 MOST_CHARACTERS = 8_000
 MOST_REPEATS = 4

@@ -16,8 +16,8 @@ from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
 from dataenvgym.errors import InvalidActionError, did_you_mean, first_fault
 from dataenvgym.records import Model
-from dataenvgym.spaces import CompletedInstancesSpace, ReportSpace
-from dataenvgym.spaces.conversation import RecordSpace, draw_skills, is_tuple_of
+from dataenvgym.records.spaces import CompletedInstancesSpace, ReportSpace
+from dataenvgym.records.spaces.conversation import RecordSpace, draw_skills, is_tuple_of
 
 
 class Explore(Model):

@@ -44,10 +44,10 @@ from dataenvgym.environments.skill_tree.tree_engine import (
 )
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least
+from dataenvgym.events import warn_run
 from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
-from dataenvgym.plans import Engine, warn_of_shortage
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import Engine, warn_of_shortage
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 

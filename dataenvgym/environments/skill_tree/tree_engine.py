@@ -16,8 +16,8 @@ from dataenvgym.environments.skill_tree.actions import Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.environments.skill_tree.transitions import Key
 from dataenvgym.interfaces import Stateful
-from dataenvgym.plans import Assignment, Engine, engine_fit
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
+from dataenvgym.records.plans import Assignment, Engine, engine_fit
 
 Examples = Mapping[str, Sequence[CompletedTaskInstance]]
 """Evaluated instances by skill, the wrong ones first."""

@@ -41,9 +41,8 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, overload
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean, shorten
+from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean, escaped, shorten
 from dataenvgym.records import Tool, ToolCall
-from dataenvgym.records.model import escaped
 from dataenvgym.tasks.worlds.schemas import Arguments, tool_of
 from dataenvgym.tasks.worlds.state import State, WorldState
 from dataenvgym.tasks.worlds.time_limit import within

@@ -5,10 +5,9 @@ from dataenvgym.domains.social.environment import PlayOptions
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Scene
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
-
-from ...fakes import Trying, turn_of
+from tests.fakes import Trying, turn_of
 
 
 def problem(number: int):

@@ -8,14 +8,13 @@ import pytest
 from dataenvgym.agents import Assignment, BranchedTriesEngine, ScoredTriesEngine
 from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.llama_factory.scored import without_weights
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.rollouts import StudentSpeaker
-from dataenvgym.run_warnings import listening
-
-from ...fakes import Student, Trying, turn_of
-from .lamps import Lamps
+from dataenvgym.students.llama_factory.scored import without_weights
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.rollouts import StudentSpeaker
+from tests.agents.engines.lamps import Lamps
+from tests.fakes import Student, Trying, turn_of
 
 
 class Wavering(Trying):
@@ -34,7 +33,7 @@ def names(turn):
 def generate(task, student, count=3, **options):
     engine = BranchedTriesEngine(task, samples=3, **options)
     warnings: list[str] = []
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         records = engine.generate((Assignment(count),), student, np.random.default_rng(0))
     return records, warnings
 

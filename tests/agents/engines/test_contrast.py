@@ -7,10 +7,9 @@ from dataenvgym.agents import Assignment, ContrastEngine, RejectionSamplingEngin
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, PreferenceDatum
-
-from ...fakes import Trying, turn_of
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Trying, turn_of
 
 
 class Wavering(Trying):

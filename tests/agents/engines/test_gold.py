@@ -11,8 +11,8 @@ from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 
 

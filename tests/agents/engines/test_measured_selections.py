@@ -26,8 +26,8 @@ from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.textworld.pocket import PocketTextworldTask
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.storage import write_jsonl
+from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 
 SMALL = {"n_train": 60, "n_validation": 20, "n_test": 20}
 TASK = PocketMathTask(**SMALL)

@@ -7,8 +7,7 @@ from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
-
-from ...fakes import tried
+from tests.fakes import tried
 
 
 def generate(*plan: Assignment, seed: int = 0):

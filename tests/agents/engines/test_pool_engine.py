@@ -20,11 +20,10 @@ from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, CompletedTaskInstance
 from dataenvgym.storage import write_jsonl
-
-from ...fakes import Student, lost, tried
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Student, lost, tried
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")

@@ -17,12 +17,11 @@ from dataenvgym.domains.math.pocket_skills import SKILLS
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
+from dataenvgym.records.tool_formats import as_reply
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from dataenvgym.tool_formats import as_reply
-
-from ...fakes import Student, Wavering, turn_of
+from tests.fakes import Student, Wavering, turn_of
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))

@@ -10,22 +10,21 @@ import pytest
 from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
 from dataenvgym.agents.engines.scored_tries import named_turns
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.episodes import run_episode
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message, ScoredDatum
-from dataenvgym.run_warnings import listening
-from dataenvgym.trainers import InProcessTrainer
-
-from ...fakes import Student, tried
-from .lamps import FAILED, SOLD, WALKED, Lamps, Tries
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.trainers import InProcessTrainer
+from tests.agents.engines.lamps import FAILED, SOLD, WALKED, Lamps, Tries
+from tests.fakes import Student, tried
 
 
 def generate(task, student, count=2, **options):
     engine = ScoredTriesEngine(task, samples=2, **options)
     warnings: list[str] = []
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         records = engine.generate((Assignment(count),), student, np.random.default_rng(0))
     return records, warnings
 

@@ -13,12 +13,11 @@ from dataenvgym.domains.math.pocket import PocketMathTask, operands_of, recogniz
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.scoring import extract_final_answer
 from dataenvgym.storage import write_jsonl
-
-from ... import fakes
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.scoring import extract_final_answer
+from tests import fakes
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")

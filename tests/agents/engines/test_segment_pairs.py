@@ -8,13 +8,12 @@ import pytest
 from dataenvgym.agents import Assignment, SegmentPairsEngine
 from dataenvgym.agents.engines.segment_pairs import RememberingPredictor
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, Message, PreferenceDatum, TaskInstance
-from dataenvgym.run_warnings import listening
-
-from ...fakes import Trying, turn_of
-from .lamps import Lamps
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.agents.engines.lamps import Lamps
+from tests.fakes import Trying, turn_of
 
 
 def judge(turn=1, end=None, asked=None):
@@ -46,7 +45,7 @@ SOLD = [("wait", "walk off"), ("hold", "accept"), ("stay", "accept"), ("wait", "
 def generate(task, student, count=1, samples=5, **options):
     engine = SegmentPairsEngine(task, samples=samples, **options)
     warnings: list[str] = []
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         records = engine.generate((Assignment(count),), student, np.random.default_rng(0))
     return records, warnings
 

@@ -7,12 +7,11 @@ from dataenvgym.agents import Assignment, RejectionSamplingEngine, SelfConsisten
 from dataenvgym.agents.engines.self_teaching import majority
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.scoring import answers_equal
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-
-from ...fakes import Student
+from dataenvgym.tasks.scoring import answers_equal
+from tests.fakes import Student
 
 
 def student_of(task: PocketMathTask, say) -> Student:

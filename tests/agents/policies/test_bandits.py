@@ -8,9 +8,8 @@ import pytest
 
 from dataenvgym.agents import Situation, ThompsonPolicy, UCBPolicy
 from dataenvgym.errors import ConfigurationError
-
-from ... import fakes
-from ...fakes import tried
+from tests import fakes
+from tests.fakes import tried
 
 BANDITS = [UCBPolicy, ThompsonPolicy]
 

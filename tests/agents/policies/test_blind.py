@@ -15,8 +15,7 @@ from dataenvgym.agents import (
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
-
-from ... import fakes
+from tests import fakes
 
 
 def situation(right) -> Situation:

@@ -7,9 +7,8 @@ from dataenvgym.agents import EdgePolicy, Situation
 from dataenvgym.agents.policies.edge import value_of
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-
-from ... import fakes
-from ...fakes import Wavering
+from tests import fakes
+from tests.fakes import Wavering
 
 TASK = PocketMathTask(n_validation=60)
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import OpenEndedPolicy, RandomPolicy, SkillListPolicy
-from dataenvgym.agents.policies.plain import apportion, at_most, skill_plan
+from dataenvgym.agents.policies.plain import at_most, skill_plan
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.run_warnings import listening
-
-from ...fakes import situation, tried
+from dataenvgym.events import hearing_warnings
+from dataenvgym.records.plans import apportion
+from tests.fakes import situation, tried
 
 
 def completed(skill: str | None, n_right: int, n_wrong: int, n_errors: int = 0):
@@ -139,7 +139,7 @@ def test_open_ended_gives_each_error_its_number_and_right_answers_none():
 
 def test_what_most_per_skill_cuts_is_said_with_both_numbers():
     warned = []
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         chosen(THREE, per_skill=4, most_per_skill=4)
         chosen(THREE, per_skill=4, most_per_skill=3)
     (text,) = warned
@@ -150,7 +150,7 @@ def test_what_most_per_skill_cuts_is_said_with_both_numbers():
 def test_a_plan_is_cut_in_proportion_and_both_numbers_are_said():
     plan = skill_plan({"a": [], "b": [], "c": []}, [60, 30, 1])
     warned = []
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         assert [a.count for a in at_most(plan, 9)] == [6, 3]
         assert at_most(plan, 91) == plan
     (text,) = warned

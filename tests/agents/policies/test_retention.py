@@ -11,8 +11,7 @@ from dataenvgym.agents import (
     SkillListPolicy,
     UCBPolicy,
 )
-
-from ... import fakes
+from tests import fakes
 
 
 def situation(right: dict[str, int], *, skills: bool = True) -> Situation:

@@ -8,8 +8,7 @@ from dataenvgym.agents.tree.llm_policy import shown_tree
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Subskill, Tree
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure
-
-from ...fakes import Teacher
+from tests.fakes import Teacher
 
 FOREST = Forest(
     trees=(

@@ -5,8 +5,7 @@ import pytest
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.sandbox import Limits
-
-from .problems import LIMITS
+from tests.domains.code.problems import LIMITS
 
 PROGRAM = (
     "def check(candidate):\n"

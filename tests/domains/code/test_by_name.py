@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from .problems import APPS, HUMANEVAL, LCB, MBPP
+from tests.domains.code.problems import APPS, HUMANEVAL, LCB, MBPP
 
 pytest.importorskip("datasets", reason="needs the extra [datasets]")
 
 IDS = """
 import json, sys
-from dataenvgym.config import build_task, compose
+from dataenvgym.runs.config import build_task, compose
 for overrides in sys.argv[1:]:
     task = build_task(compose(json.loads(overrides)))
     splits = [split for split in ("train", "validation", "test") if split in task.splits]

@@ -10,8 +10,7 @@ from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.task import CodeTask, to_instance
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
-
-from .problems import APPS, HIDDEN, LCB, LIMITS, loaded
+from tests.domains.code.problems import APPS, HIDDEN, LCB, LIMITS, loaded
 
 APPS_CALL = {
     "problem_id": 13,

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, RejectionSamplingEngine
+from dataenvgym.agents.quality import WrongAnswerCheck
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.task import CodeTask, to_instance
 from dataenvgym.errors import SandboxError
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import WrongAnswerCheck
 from dataenvgym.records import (
     CompletedTaskInstance,
     KTODatum,
@@ -21,10 +20,10 @@ from dataenvgym.records import (
     TaskInstance,
     TextDatum,
 )
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.rows import SourceRow
-
-from ...fakes import Student
-from .problems import Broken
+from tests.domains.code.problems import Broken
+from tests.fakes import Student
 
 RIGHT = "```python\ndef add(x):\n    return x + 1\n```"
 WRONG = "```python\ndef add(x):\n    return x\n```"

@@ -3,8 +3,7 @@
 import pytest
 
 from dataenvgym.sandbox import Limits
-
-from .problems import passed, program
+from tests.domains.code.problems import passed, program
 
 RIGHT = "def f(x):\n    return x + 1\n"
 WRONG = "def f(x):\n    return 5\ndef g():\n    return 2\n"

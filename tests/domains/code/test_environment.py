@@ -8,8 +8,7 @@ from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.sandbox.opening import SharedSandbox
-
-from .problems import Broken
+from tests.domains.code.problems import Broken
 
 ID = "dataenvgym/Code-v0"
 PROBLEM = CodeProblem(

@@ -8,16 +8,15 @@ import pytest
 
 from dataenvgym.agents import Assignment
 from dataenvgym.agents.engines.preference import PreferenceEngine
-from dataenvgym.config import build_agent, compose
 from dataenvgym.domains.code.execution_engine import ExecutionEngine
 from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import SupervisedDatum
+from dataenvgym.runs.config import build_agent, compose
 from dataenvgym.sandbox import open_sandbox
-
-from ...fakes import Teacher
-from .problems import Broken
+from tests.domains.code.problems import Broken
+from tests.fakes import Teacher
 
 pytestmark = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="needs bubblewrap (Debian: bubblewrap)"

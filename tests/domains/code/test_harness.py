@@ -7,8 +7,7 @@ import pytest
 from dataenvgym.domains.code.sandboxed_tests import NOT_RUN
 from dataenvgym.errors import EvaluationError
 from dataenvgym.sandbox import Limits, open_sandbox
-
-from .problems import passed, program
+from tests.domains.code.problems import passed, program
 
 
 def test_a_method_of_solution_goes_before_a_name_that_was_imported_by_a_star(judged, box):

@@ -9,8 +9,8 @@ from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
 
 
 @pytest.fixture

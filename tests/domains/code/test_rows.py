@@ -3,8 +3,7 @@ import pytest
 from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-
-from .problems import HUMANEVAL, LIMITS, MBPP, loaded, passed
+from tests.domains.code.problems import HUMANEVAL, LIMITS, MBPP, loaded, passed
 
 
 def test_a_row_of_humaneval_keeps_its_helpers_and_hides_its_tests(box):

@@ -11,8 +11,7 @@ from dataenvgym.domains.code.task import to_instance
 from dataenvgym.errors import EvaluationError, SandboxError
 from dataenvgym.sandbox import ExecutionResult, Limits
 from dataenvgym.tasks.rows import SourceRow
-
-from .problems import Broken, passed, program
+from tests.domains.code.problems import Broken, passed, program
 
 
 def test_results_of_calls_are_compared_and_the_share_is_reported(judged, box):

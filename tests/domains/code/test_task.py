@@ -3,14 +3,13 @@ import pickle
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.metrics import EvaluationFiles, draw_samples
+from dataenvgym.runs.config import build_task, compose
 from dataenvgym.sandbox import Limits
-
-from ...fakes import Knowing, Student
-from .problems import Broken
+from dataenvgym.tasks.metrics import EvaluationFiles, draw_samples
+from tests.domains.code.problems import Broken
+from tests.fakes import Knowing, Student
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")  # which skips where there is none
 

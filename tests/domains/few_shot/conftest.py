@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.domains.few_shot.task import FewShotTask
-
-from .puzzles import folder_of
+from tests.domains.few_shot.puzzles import folder_of
 
 
 @pytest.fixture(scope="session")

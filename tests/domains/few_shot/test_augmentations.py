@@ -9,8 +9,7 @@ from dataenvgym.domains.few_shot.augmentations import (
 )
 from dataenvgym.domains.few_shot.environment import output_of
 from dataenvgym.domains.few_shot.problem import FewShotProblem, Pair
-
-from .puzzles import grid
+from tests.domains.few_shot.puzzles import grid
 
 TWO = grid("1 2/3 4")
 

@@ -7,10 +7,9 @@ from dataenvgym.domains.few_shot.environment import AGAIN, output_of
 from dataenvgym.domains.few_shot.problem import text_of
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
-
-from .puzzles import drawn, folder_of, pair
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.few_shot.puzzles import drawn, folder_of, pair
 
 DOMAIN = FewShotDomain()
 

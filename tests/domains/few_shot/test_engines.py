@@ -6,20 +6,19 @@ import pytest
 
 from dataenvgym.adaptation import WritesEdits
 from dataenvgym.agents import Assignment
-from dataenvgym.config import build_agent, compose
 from dataenvgym.domains.few_shot.engines import GridEditEngine, GridSelfEditEngine
 from dataenvgym.domains.few_shot.problem import read_grid, read_problem
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import CompletedTaskInstance
-from dataenvgym.run_warnings import listening
-
-from ...fakes import Teacher
-from .puzzles import folder_of
-from .test_self_edit import EDIT, changed, without
+from dataenvgym.runs.config import build_agent, compose
+from tests.domains.few_shot.puzzles import folder_of
+from tests.domains.few_shot.test_self_edit import EDIT, changed, without
+from tests.fakes import Teacher
 
 NONE = {f"use_{g}_augmentations": False for g in ("basic", "size", "chain", "repeat")}
 
@@ -90,7 +89,7 @@ def test_records_have_the_skill_that_was_planned_and_are_of_it(task):
     of_skill = [i for i in task.on("train").instances if i.skill == skill]
     assert set().union(*(pairs_of(r, task) for r in records)) <= known(of_skill)
     warned = []
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         assert generate(engine, Assignment(6, skill="no such skill")) == []
     assert "none of 4 problems of the train split has skill 'no such skill'" in warned[0]
 
@@ -197,7 +196,7 @@ def test_a_failed_edit_gives_no_records_is_counted_and_named(answer, reason, tas
     said = iter([answer, json.dumps(EDIT), *[answer] * 99])
     engine = GridSelfEditEngine(Teacher(lambda text, sampling: next(said)), task)
     warnings = []
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         records = generate(engine, Assignment(20))
     failed = [edit for edit in engine.edits.values() if edit.failure]
     n = len(task.on("train").instances)
@@ -219,7 +218,7 @@ def test_a_failed_call_is_not_a_failed_edit(task):
     said = iter([Failure(reason="busy"), *[EDIT] * 9])
     engine = GridSelfEditEngine(Teacher(lambda text, sampling: next(said)), task)
     warned = []
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         assert len(generate(engine, Assignment(10))) == 10
     assert not any(edit.failure for edit in engine.edits.values())
     assert "did not answer 1 of 2 requests" in warned[0]

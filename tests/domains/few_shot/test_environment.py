@@ -5,8 +5,7 @@ import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.few_shot.environment import AGAIN, FewShotEnvironment
 from dataenvgym.domains.few_shot.problem import text_of
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-
-from .puzzles import instance, pair, problem
+from tests.domains.few_shot.puzzles import instance, pair, problem
 
 ONE = problem()
 OUTPUT = text_of(tuple(map(tuple, pair(ONE.input)["output"])))

@@ -7,10 +7,9 @@ from dataenvgym.agents import PocketEngine
 from dataenvgym.domains.few_shot.engines import GridEditEngine
 from dataenvgym.domains.few_shot.pocket import POCKET_FEW_SHOT, SKILLS, PocketFewShotTask
 from dataenvgym.domains.few_shot.problem import FewShotProblem
-from dataenvgym.plans import Assignment
+from dataenvgym.records.plans import Assignment
 from dataenvgym.tasks.source import SPLITS
-
-from ...fakes import Knowing
+from tests.fakes import Knowing
 
 RNG = np.random.default_rng
 

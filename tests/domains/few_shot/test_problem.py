@@ -10,8 +10,7 @@ from dataenvgym.domains.few_shot.problem import (
     skill_of,
     text_of,
 )
-
-from .puzzles import grid, problem
+from tests.domains.few_shot.puzzles import grid, problem
 
 HERE = grid("0 1/2 3")
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.domains.few_shot.augmentations import GROUPS, NOTHING, examples_of, read_self_edit
-
-from .puzzles import problem
+from tests.domains.few_shot.puzzles import problem
 
 EDIT = {
     "data_generation": {f"use_{group}_augmentations": group == "size" for group in GROUPS},

@@ -4,14 +4,13 @@ from collections import Counter
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.problem import key_of
 from dataenvgym.domains.few_shot.task import FewShotTask, _pairs_in
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.runs.config import build_task, compose
 from dataenvgym.tasks.rows import SourceRow
-
-from .puzzles import drawn, folder_of
+from tests.domains.few_shot.puzzles import drawn, folder_of
 
 SEAL = {
     "validation": (
@@ -119,7 +118,7 @@ def test_a_file_with_one_task_loads(tmp_path):
 
 BY_NAME = """
 import sys
-from dataenvgym.config import build_task, compose
+from dataenvgym.runs.config import build_task, compose
 task = build_task(compose(["task=few_shot", "task.sources={dataset: me/arc}", *sys.argv[1:]]))
 for instance in task.whole().instances:
     print(instance.id, instance.model_dump_json(include={"data"}))

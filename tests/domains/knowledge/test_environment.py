@@ -7,8 +7,8 @@ from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment, make_default
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
 
 

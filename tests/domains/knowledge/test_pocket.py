@@ -13,10 +13,9 @@ from dataenvgym.domains.knowledge.pocket import (
     named,
 )
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.plans import Assignment
 from dataenvgym.records import TaskInstance
-
-from ...fakes import Knowing
+from dataenvgym.records.plans import Assignment
+from tests.fakes import Knowing
 
 SPLITS = ("train", "validation", "test")
 RNG = np.random.default_rng

@@ -5,14 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dataenvgym.adaptation.edits import Edit
 from dataenvgym.adaptation.trials import EditTrials
 from dataenvgym.domains.knowledge.pocket import SKILLS, PocketKnowledgeTask, named
 from dataenvgym.domains.knowledge.self_edits import SelfEditEngine
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records import Message
-from dataenvgym.trainers import InProcessTrainer
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.tasks.edits import Edit
 
 pytestmark = pytest.mark.slow
 

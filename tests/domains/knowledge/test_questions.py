@@ -7,8 +7,8 @@ import pytest
 from dataenvgym.domains.knowledge.questions import QuestionDomain, QuestionTask, read_choice
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Reply
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.storage import write_jsonl
+from dataenvgym.students.predictors import ScriptedPredictor
 
 CITIES = ["Paris", "Rome", "Oslo", "Rome, Italy"]
 

@@ -5,19 +5,19 @@ import numpy as np
 import pytest
 
 from dataenvgym.adaptation import WritesEdits
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.knowledge.self_edits import SelfEditEngine, train_sequences
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
+from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.llm.teacher import StudentTeacher
-from dataenvgym.plans import Assignment
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import CompletedTaskInstance, TextDatum
-from dataenvgym.run_warnings import listening
+from dataenvgym.records.plans import Assignment
+from dataenvgym.runs.config import build_task, compose
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.teachers.teacher import StudentTeacher
 
 T = Passage("T", "{passage}")
 LIST = "Sure:\n1. A\n2. B"
@@ -145,7 +145,7 @@ def test_passages_that_were_edited_least_come_first(task):
 
 
 def test_samples_of_one_passage_are_drawn_anew(task, tiny_student):
-    from dataenvgym.predictors import InProcessPredictor
+    from dataenvgym.students.predictors import InProcessPredictor
 
     student = InProcessPredictor(tiny_student, threads=1)
     engine = SelfEditEngine(task, samples=3, max_tokens=6, prompt={"user": "{passage}"})
@@ -170,7 +170,7 @@ def test_failed_and_empty_edits_are_counted_and_left_out(task):
     answers = {1: Failure(reason="busy"), 2: Reply(text=" "), 3: Reply(text="1. A")}
     student, _ = writer(lambda n: answers[(n - 1) % 3 + 1])
     warned = []
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         edits = SelfEditEngine(task, samples=3).write([T], student, seed=0)
     assert [edit.text for edit in edits] == ["1. A"]
     assert "2 of 3 self-edits are missing: 1 failed and 1 are empty" in warned[0]
@@ -183,7 +183,7 @@ def test_passages_without_any_edit_do_not_end_the_call_until_several_fail_in_a_r
     busy = Failure(reason="busy")
     warned = []
     student, asked = writer(lambda n: LIST if n == 3 else busy)
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         records = generate(SelfEditEngine(task, samples=1), Assignment(8), student=student)
     assert len(records) == 3
     assert len(asked) == 6

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config import compose
-from dataenvgym.config.building import build_task
 from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.run_warnings import listening
-
-from ...fakes import Knowing
+from dataenvgym.events import hearing_warnings
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.building import build_task
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Knowing
 
 PASSAGE = "Denver beat Carolina."
 ASKED = [{"question": f"Who won game {n}?", "answer": f"team {n}"} for n in range(20)]
@@ -119,7 +118,7 @@ def test_unanswerable_questions_are_left_out_and_counted(write):
     content = json.loads(json.dumps(FORMS["official"]))
     content["data"][0]["paragraphs"][0]["qas"][3]["answers"] = []
     warned = []
-    with listening(warned.append):
+    with hearing_warnings(warned.append):
         assert len(all_of(KnowledgeTask(write(content)))) == 19
     assert any("1 of 20 rows cannot be judged" in str(one) for one in warned)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.scoring import Verdict
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.scoring import Verdict
 
 TASK = PocketMathTask(n_validation=1)
 (INSTANCE,) = TASK.instances

@@ -6,7 +6,7 @@ from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import EvaluationError, InvalidInstanceError
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.scoring import Verdict
+from dataenvgym.tasks.scoring import Verdict
 
 ID = "dataenvgym/Math-v0"
 HALF = TaskInstance(id="half", task="t", instruction="Was ist $1-\\frac12$?", answer="\\frac{1}{2}")

@@ -2,9 +2,9 @@ import pytest
 
 from dataenvgym.domains.math.pocket import POCKET_MATH, PocketMathTask, solve
 from dataenvgym.domains.math.pocket_skills import SKILLS
-from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum, TextDatum
 from dataenvgym.seeding import derive_rng
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
 
 
 def test_the_gold_answers_score_one_and_a_shuffled_answer_zero():

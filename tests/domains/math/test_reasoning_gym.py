@@ -19,9 +19,8 @@ from dataenvgym.domains.math.reasoning_gym_source import (
     question_key,
 )
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.plans import Assignment
-
-from ...fakes import Knowing
+from dataenvgym.records.plans import Assignment
+from tests.fakes import Knowing
 
 SIZES = {"train": 30, "validation": 20, "test": 20}
 SPLITS = tuple(SIZES)

@@ -5,10 +5,9 @@ import pytest
 
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
-from dataenvgym.scoring import answers_equal
 from dataenvgym.tasks.rows import HubDataset
-
-from ...fakes import Knowing, Student
+from dataenvgym.tasks.scoring import answers_equal
+from tests.fakes import Knowing, Student
 
 
 def write(path, answers, *, questions=None):
@@ -57,7 +56,7 @@ def test_rows_that_come_twice_are_mentioned_once_with_their_number(tmp_path, cap
     for split in ("train", "validation", "test"):
         task.on(split).load(split)
     (record,) = caplog.records
-    assert record.name == "dataenvgym.run_warnings"
+    assert record.name == "dataenvgym.events"
     assert "mine: 2 of 40 problems repeat" in record.message
     assert f"first {path}:3, which repeats {path}:1" in record.message
 

@@ -6,8 +6,8 @@ from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
 from dataenvgym.domains.orchestrate.environment import CallOptions
 from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.domains.orchestrate.tiers import parse_tiers
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
 
 PRICE = {"prompt": 1.0, "completion": 2.0}

@@ -6,10 +6,9 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.orchestrate.engine import OrchestrateTriesEngine
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.plans import Assignment
-from dataenvgym.predictors import ScriptedPredictor
-
-from .orchestrations import SURE, Requests, call, domain, played, request
+from dataenvgym.records.plans import Assignment
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.orchestrate.orchestrations import SURE, Requests, call, domain, played, request
 
 
 class Drawn:

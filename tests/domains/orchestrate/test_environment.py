@@ -7,9 +7,18 @@ from dataenvgym.domains.orchestrate.calls import account
 from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.predictors import ScriptedPredictor
-
-from .orchestrations import PRICE, SURE, Requests, call, calls, domain, played, request, results
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.orchestrate.orchestrations import (
+    PRICE,
+    SURE,
+    Requests,
+    call,
+    calls,
+    domain,
+    played,
+    request,
+    results,
+)
 
 PRICED = {"answer-4": {"price": PRICE, "accuracy": 1.0}}
 

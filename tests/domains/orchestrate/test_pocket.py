@@ -5,12 +5,11 @@ from dataenvgym.agents import PocketEngine
 from dataenvgym.domains.orchestrate.pocket import POCKET_ORCHESTRATE, SKILLS, PocketOrchestrateTask
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.plans import Assignment
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import SupervisedDatum
+from dataenvgym.records.plans import Assignment
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.source import SPLITS
-
-from .orchestrations import call
+from tests.domains.orchestrate.orchestrations import call
 
 SMALL = {"n_train": 60, "n_validation": 120, "n_test": 60}
 

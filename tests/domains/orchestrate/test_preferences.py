@@ -8,8 +8,7 @@ from dataenvgym.domains.orchestrate.preferences import (
     preference_of,
 )
 from dataenvgym.errors import InvalidInstanceError
-
-from .orchestrations import request
+from tests.domains.orchestrate.orchestrations import request
 
 NAMES = ("search", "answer", "search-3", "answer-4")
 

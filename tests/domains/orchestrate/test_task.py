@@ -9,10 +9,9 @@ from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
 from dataenvgym.domains.orchestrate.task import OrchestrateTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Reply
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.record_conversion import record_of
-
-from .orchestrations import call
+from tests.domains.orchestrate.orchestrations import call
 
 ROWS = [
     {"id": "q1", "question": "Who won?", "answer": "Denver", "category": "sports"},

@@ -4,8 +4,7 @@ import pytest
 
 from dataenvgym.domains.social import Profiles
 from dataenvgym.domains.social.profiles import RelationshipProfile
-
-from . import social_scenes
+from tests.domains.social import social_scenes
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
 from dataenvgym.domains.social.scene import Cast, SceneState
 from dataenvgym.domains.social.task import make_default
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 NAMES = ("Ann", "Bob", "Cat", "Dan")
 

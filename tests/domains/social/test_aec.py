@@ -18,9 +18,8 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     SpeakerError,
 )
-from dataenvgym.predictors import ScriptedPredictor
-
-from .social_scenes import instance, sale, scene, verdict
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.social.social_scenes import instance, sale, scene, verdict
 
 ORDERS = ("round_robin", "random", "simultaneous")
 JUDGE = ScriptedPredictor(lambda conversation: verdict(goal=6))

@@ -15,9 +15,8 @@ from dataenvgym.domains.social.profiles import Deal, Swap, Thing
 from dataenvgym.domains.social.prompts import introduction
 from dataenvgym.domains.social.scene import Cast, Rules, bargains_of, rules_of
 from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
-from dataenvgym.predictors import ScriptedPredictor
-
-from .social_scenes import people, played, sale, scene, state
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.social.social_scenes import people, played, sale, scene, state
 
 LAMP, VASE, RING = (
     Thing(name="lamp", owner=0, values=(6, 5, 0)),

@@ -7,7 +7,7 @@ from dataenvgym.domains.social.collection import CHARACTERS, RELATIONSHIPS, SCEN
 from dataenvgym.domains.social.profiles import Deal
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.store import open_store
+from dataenvgym.records.store import open_store
 
 ANN = {"id": "ann", "first_name": "Ann", "age": 30}
 BOB = {"id": "bob", "first_name": "Bob", "age": 40}

@@ -9,7 +9,7 @@ from dataenvgym.domains.social.dimension_table import (
     dimension_lines,
     dimension_table,
 )
-from dataenvgym.metrics.estimators import Estimate, clustered_estimate
+from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
 
 
 def row(scene, *goals, seats=None, subsets=(), **options):

@@ -12,9 +12,8 @@ from dataenvgym.domains.social.scene import SceneState
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import SpeakerError
-from dataenvgym.predictors import ScriptedPredictor
-
-from .social_scenes import begun, instance, judge, sale, says, scene, verdict
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.social.social_scenes import begun, instance, judge, sale, says, scene, verdict
 
 
 def test_a_deal_is_scored_by_rule_without_a_judge():

@@ -9,12 +9,11 @@ import pytest
 from dataenvgym.domains.social.dimension_table import EpisodeRow
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
-from dataenvgym.metrics.files import read_models
-from dataenvgym.store import open_store
-
-from ...llm.conftest import FakeServer
-from .sotopia_clone import evaluations, write_clone
-from .test_sotopia import ANN, SCENE
+from dataenvgym.records.store import open_store
+from dataenvgym.tasks.metrics.files import read_models
+from tests.domains.social.sotopia_clone import evaluations, write_clone
+from tests.domains.social.test_sotopia import ANN, SCENE
+from tests.teachers.conftest import FakeServer
 
 MIDDLE = {name: (d.low + d.high) // 2 for name, d in DIMENSIONS.items()}
 

@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.evaluation import Scenes, refuse_long_scenes
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.evaluation.directory import addition_kind
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
-
-from ...fakes import Student
+from dataenvgym.runs.config import build_task, compose
+from dataenvgym.runs.evaluation.directory import addition_kind
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Student
 
 SAME = (
     "task=social",

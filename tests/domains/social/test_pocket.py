@@ -10,12 +10,11 @@ from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.environments import RecordChecks
-from dataenvgym.metrics.answers import answers_of
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, SupervisedDatum
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.metrics.answers import answers_of
 from dataenvgym.tasks.record_conversion import problem_of
-
-from .social_scenes import says
+from tests.domains.social.social_scenes import says
 
 SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
 

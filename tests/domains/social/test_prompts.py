@@ -10,8 +10,7 @@ from dataenvgym.domains.social.prompts import (
     seat_conversation,
 )
 from dataenvgym.domains.social.scene import Cast, SceneState
-
-from .social_scenes import cast, people, played, scene, state
+from tests.domains.social.social_scenes import cast, people, played, scene, state
 
 RELATIONSHIPS = ["stranger", "know_by_name", "acquaintance", "friend", "romantic", "family"]
 

@@ -7,11 +7,10 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.domains.social.sotopia_dump import SotopiaDump
 from dataenvgym.errors import StoreError
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.store import MemoryStore, open_store
+from dataenvgym.records.store import MemoryStore, open_store
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.base import attempts_for
-
-from .social_scenes import instance, judge, people, sale, says, scene, verdict
+from tests.domains.social.social_scenes import instance, judge, people, sale, says, scene, verdict
 
 
 def verdicts(**scores):

@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.domains.social.scene_log import EPISODES
-from dataenvgym.store import open_store
+from dataenvgym.records.store import open_store
 
 STUDENT = ("predictor=custom", "predictor._target_=my_students.MyStudent")
 SCENES = ("task=social", "agent=gold", "agent.records_per_iteration=4", "episode.iterations=1")

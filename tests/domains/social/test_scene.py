@@ -9,8 +9,7 @@ import pytest
 from dataenvgym.domains.social.actions import Action, ActionKind, read_action
 from dataenvgym.domains.social.profiles import Character, Goal, Scene
 from dataenvgym.domains.social.scene import Cast, Rules, SceneState, TurnOptions, rules_of
-
-from .social_scenes import played, state
+from tests.domains.social.social_scenes import played, state
 
 LEAVE = Action(ActionKind.LEAVE)
 

@@ -14,8 +14,7 @@ from dataenvgym.domains.social.profiles import (
 )
 from dataenvgym.domains.social.scene import Cast, SceneState
 from dataenvgym.domains.social.scores import goal_of_deal, goal_of_swap, rule_scores, scored_by_rule
-
-from .social_scenes import people, played, state
+from tests.domains.social.social_scenes import people, played, state
 
 TO_BOB = RequiredUtterance(seat=0, to=(1,), phrases=("in the mill", "at the mill"))
 TO_BOTH = RequiredUtterance(seat=0, to=(1, 2), phrases=("in the mill",))

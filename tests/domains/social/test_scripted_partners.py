@@ -13,8 +13,7 @@ from dataenvgym.domains.social.scripted_partners import (
     scripted_partner,
     temperament,
 )
-
-from .social_scenes import people, sale
+from tests.domains.social.social_scenes import people, sale
 
 EACH = pytest.mark.parametrize("name", list(TEMPERAMENTS))
 

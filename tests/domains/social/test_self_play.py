@@ -7,13 +7,12 @@ from dataenvgym.domains.social import SocialTask
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.scene_log import stuck
 from dataenvgym.domains.social.task import make_default
-from dataenvgym.predictors import RemembersFormer, ScriptedPredictor
-from dataenvgym.rollouts import StudentSpeaker, rollout
-from dataenvgym.run_warnings import listening
+from dataenvgym.events import hearing_warnings
+from dataenvgym.students.predictors import RemembersFormer, ScriptedPredictor
 from dataenvgym.tasks.options import LONG_REPLIES
-
-from ...rollouts.fakes import Predictor, Reply
-from .social_scenes import instance, sale, says
+from dataenvgym.tasks.rollouts import StudentSpeaker, rollout
+from tests.domains.social.social_scenes import instance, sale, says
+from tests.tasks.rollouts.fakes import Predictor, Reply
 
 
 class Trader(RemembersFormer, Predictor):
@@ -71,7 +70,7 @@ def test_a_student_that_does_not_converse_with_itself_is_counted_and_said(messag
     task = SocialTask("hard", partner=partner, others=others, turn_limit=8).on("validation")
     warnings: list[str] = []
     done = task.evaluate(ScriptedPredictor(lambda conversation: message))
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         task.generate_performance_report(done)
     n = len(done)
     assert [one.error for one in done] == [None] * n
@@ -85,7 +84,7 @@ def test_a_student_that_converses_is_not_warned_of():
     task = SocialTask("hard", partner="fair").on("validation")
     student = says("Hello.", "I offer 10 euros.", "I offer 20 euros.", "[leave] Bye.")
     warnings: list[str] = []
-    with listening(warnings.append):
+    with hearing_warnings(warnings.append):
         task.generate_performance_report(task.evaluate(student))
     assert warnings == []
 

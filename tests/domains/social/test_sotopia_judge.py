@@ -20,11 +20,10 @@ from dataenvgym.domains.social.profiles import Character, Goal, Hint
 from dataenvgym.domains.social.scene import Cast, SceneState
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.judging.verdicts import read_verdict
-from dataenvgym.predictors import ScriptedPredictor
-
-from .social_scenes import people, played, says, scene, state
-from .sotopia_clone import KINDS, evaluations, write_clone
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.judging.verdicts import read_verdict
+from tests.domains.social.social_scenes import people, played, says, scene, state
+from tests.domains.social.sotopia_clone import KINDS, evaluations, write_clone
 
 
 @pytest.fixture

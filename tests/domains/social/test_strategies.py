@@ -9,9 +9,8 @@ from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.task import make_default
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Failure
-from dataenvgym.predictors import ScriptedPredictor
-
-from .social_scenes import begun, instance, sale, state
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.social.social_scenes import begun, instance, sale, state
 
 ADVISED = {"role": "strategist", "strategists": ("partner",)}
 

@@ -7,10 +7,9 @@ from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.source import SPLITS
-
-from .social_scenes import instance, sale
+from tests.domains.social.social_scenes import instance, sale
 
 COLD, WARM = {"temperature": 0.0}, {"temperature": 0.5}
 

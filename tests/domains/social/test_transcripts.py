@@ -11,11 +11,10 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.transcripts import is_transcript, read_scene
 from dataenvgym.environments.checks import RecordChecks
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, PreferenceDatum, SupervisedDatum
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.record_conversion import record_of
-
-from .social_scenes import instance, scene
+from tests.domains.social.social_scenes import instance, scene
 
 SMALL = {"n_train": 32, "n_validation": 4, "n_test": 4}
 FRAME = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}

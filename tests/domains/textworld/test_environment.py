@@ -9,10 +9,9 @@ from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.domains.textworld.worlds import MalformedReply, action_in
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance
-
-from .test_house import KITCHEN
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.textworld.test_house import KITCHEN
 
 APPLE = {**KITCHEN["things"], "apple 2": {}}
 GOAL = {"type": "pick", "object": "apple", "target": "desk"}

@@ -15,9 +15,8 @@ from dataenvgym.domains.textworld.flowbench import (
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.predictors import ScriptedPredictor
-
-from .test_house import KITCHEN
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.textworld.test_house import KITCHEN
 
 SMALL = {"n_train": 6, "n_validation": 6, "n_test": 6, "format": "flowbench"}
 TASKS = [TextworldHouseTask, TextworldShopTask]

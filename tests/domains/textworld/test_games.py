@@ -7,13 +7,13 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.textworld import games
 from dataenvgym.domains.textworld.domain import audit
 from dataenvgym.domains.textworld.games import GameProblem, check_game
 from dataenvgym.domains.textworld.task import TextworldGamesTask, WebshopTask
 from dataenvgym.errors import BrokenFileError, ConfigurationError, DataEnvGymError
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.runs.config import build_task, compose
+from dataenvgym.students.predictors import ScriptedPredictor
 
 STORY = bytes(range(256)) * 8
 

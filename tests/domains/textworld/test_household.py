@@ -8,8 +8,7 @@ from dataenvgym.domains.textworld.household import HouseProblem, draw
 from dataenvgym.domains.textworld.task import TextworldHouseTask
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.source import SPLITS
-
-from .test_house import KITCHEN
+from tests.domains.textworld.test_house import KITCHEN
 
 
 def problem(type="pick", object="apple", target="desk", phrasing=0, **house):

@@ -7,7 +7,6 @@ import pytest
 from tokenizers import Tokenizer
 
 from dataenvgym.agents import PocketEngine
-from dataenvgym.config import build_agent, build_environment, compose
 from dataenvgym.domains.textworld.domain import audit
 from dataenvgym.domains.textworld.pocket import (
     POCKET_TEXTWORLD,
@@ -15,11 +14,12 @@ from dataenvgym.domains.textworld.pocket import (
     PocketTextworldTask,
     RoomsProblem,
 )
-from dataenvgym.episodes import run_episode
-from dataenvgym.plans import Assignment
-from dataenvgym.pocket import student_path
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message
+from dataenvgym.records.plans import Assignment
+from dataenvgym.runs.config import build_agent, build_environment, compose
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.pocket import student_path
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.pocket import PocketFamily, families
 from dataenvgym.tasks.source import SPLITS
 

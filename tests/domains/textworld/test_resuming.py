@@ -9,13 +9,12 @@ from dataenvgym.agents import Agent, PocketEngine, SkillListPolicy
 from dataenvgym.domains.textworld.pocket import PocketTextworldTask
 from dataenvgym.domains.textworld.task import TextworldHouseTask
 from dataenvgym.environments import SkillList
-from dataenvgym.episodes import run_episode
-from dataenvgym.evaluation import run_evaluation
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.runs.evaluation import run_evaluation
+from dataenvgym.students.predictors import ScriptedPredictor
 from tests.run_contents import contents
-
-from ...episodes.conftest import files  # noqa: F401
-from ...episodes.echo import Killed
+from tests.runs.episodes.conftest import files  # noqa: F401
+from tests.runs.episodes.echo import Killed
 
 SIZES = {"n_train": 12, "n_validation": 12, "n_test": 6}
 

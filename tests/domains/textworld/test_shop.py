@@ -8,8 +8,7 @@ from dataenvgym.domains.textworld.shop import Catalog, ShopProblem, ShopWorld, c
 from dataenvgym.domains.textworld.task import TextworldShopTask
 from dataenvgym.errors import BrokenFileError
 from dataenvgym.tasks.source import SPLITS
-
-from .test_purchases import PRODUCT, WANTED
+from tests.domains.textworld.test_purchases import PRODUCT, WANTED
 
 BOOTS = [PRODUCT.model_copy(update={"asin": f"B{i:03}"}) for i in range(23)]
 MILK = PRODUCT.model_copy(

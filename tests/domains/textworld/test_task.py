@@ -7,12 +7,11 @@ import pytest
 from dataenvgym.domains.textworld.domain import audit
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.errors import DataEnvGymError, InvalidInstanceError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, SupervisedDatum
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.source import SPLITS
-
-from .test_environment import GOAL
-from .test_house import KITCHEN
+from tests.domains.textworld.test_environment import GOAL
+from tests.domains.textworld.test_house import KITCHEN
 
 TASKS = [TextworldHouseTask, TextworldShopTask]
 ROW = {"house": KITCHEN, "goal": GOAL}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ...tasks.worlds.conftest import lamps
+from tests.tasks.worlds.conftest import lamps
 
 __all__ = ["lamps"]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .phone_world import SET, begun, instance, say
+from tests.domains.tool_use.phone_world import SET, begun, instance, say
 
 
 def call(name="set_plan", **arguments):

@@ -6,8 +6,7 @@ from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.problem import ToolUseProblem
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
-
-from .phone_world import READ, SET, SWITCH, Phone
+from tests.domains.tool_use.phone_world import READ, SET, SWITCH, Phone
 
 
 def scored(calls=(), words=(), **data):

@@ -5,8 +5,8 @@ import pytest
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, ToolCall
+from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.tasks.record_conversion import problem_of
-from dataenvgym.tool_formats import as_reply
 
 
 def called(name: str, **arguments: str) -> str:

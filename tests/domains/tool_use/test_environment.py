@@ -7,8 +7,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import dataenvgym  # noqa: F401 - registers the ids
 from dataenvgym.domains.tool_use.environment import MOST_CALLS
-
-from .phone_world import READ, SET, begun, domain, instance, say
+from tests.domains.tool_use.phone_world import READ, SET, begun, domain, instance, say
 
 UNKNOWN = {"name": "fly", "arguments": {}}
 OTHER = {"name": "set_plan", "arguments": {"account": "acc_7", "plan": "huge"}}

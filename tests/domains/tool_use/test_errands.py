@@ -5,8 +5,7 @@ import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
 from dataenvgym.domains.tool_use.errands import SKILLS, ErrandsTask
-
-from .phone_world import say
+from tests.domains.tool_use.phone_world import say
 
 SMALL = {"n_train": 28, "n_validation": 28, "n_test": 28}
 

@@ -11,12 +11,11 @@ from dataenvgym.domains.tool_use.users import STOP
 from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records.instances import fault_of
-from dataenvgym.rollouts import rollout
 from dataenvgym.tasks.options import LONG_REPLIES
+from dataenvgym.tasks.rollouts import rollout
 from dataenvgym.tasks.worlds import tool
-
-from ...rollouts.fakes import Predictor, Submitting
-from .phone_world import READ, SET, SWITCH, Phone, instance, say
+from tests.domains.tool_use.phone_world import READ, SET, SWITCH, Phone, instance, say
+from tests.tasks.rollouts.fakes import Predictor, Submitting
 
 UNKNOWN = {"name": "fly", "arguments": {}}
 LOOK = {"name": "look", "arguments": {}}

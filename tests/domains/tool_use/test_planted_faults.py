@@ -10,8 +10,7 @@ import pytest
 
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.records import TaskInstance
-
-from .planted_faults import CLEAN, TOOL_FAULTS, module_of
+from tests.domains.tool_use.planted_faults import CLEAN, TOOL_FAULTS, module_of
 
 
 @pytest.fixture

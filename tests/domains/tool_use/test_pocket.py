@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
+from dataenvgym.agents.quality import AlreadyKnownCheck
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS
 from dataenvgym.domains.tool_use.village import PLACES
 from dataenvgym.environments import RecordChecks
-from dataenvgym.metrics.answers import answers_of
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import AlreadyKnownCheck
 from dataenvgym.records import ChatDatum, Message, ToolCall
+from dataenvgym.records.tool_formats import as_reply
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.metrics.answers import answers_of
 from dataenvgym.tasks.record_conversion import problem_of
-from dataenvgym.tool_formats import as_reply
 
 SMALL = {"n_train": 60, "n_validation": 60, "n_test": 60}
 

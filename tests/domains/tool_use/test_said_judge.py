@@ -7,9 +7,8 @@ import pytest
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure, Reply
-
-from ...rollouts.fakes import Predictor
-from .phone_world import SET, Phone, begun, domain, instance, say
+from tests.domains.tool_use.phone_world import SET, Phone, begun, domain, instance, say
+from tests.tasks.rollouts.fakes import Predictor
 
 WANTED = ["the plan is the large one", "it lasts a year"]
 

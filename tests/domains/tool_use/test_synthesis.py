@@ -16,8 +16,7 @@ from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.domains.tool_use.worlds.folder import WorldSpec, read_world
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import Failure
-
-from ...fakes import Student, Teacher
+from tests.fakes import Student, Teacher
 
 pytestmark = pytest.mark.usefixtures("one_process")
 

@@ -10,16 +10,24 @@ from dataenvgym.domains.tool_use.user_seat import MOST_CALLING
 from dataenvgym.domains.tool_use.users import STOP
 from dataenvgym.errors import InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.judging import fenced
-from dataenvgym.llm.teacher import StudentTeacher
-from dataenvgym.predictors import InProcessPredictor
 from dataenvgym.records.instances import fault_of
-from dataenvgym.rollouts import rollout, speakers_of
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.tasks.judging import fenced
 from dataenvgym.tasks.options import LONG_REPLIES
-
-from ...fakes import Student
-from ...rollouts.fakes import Predictor, both_modes
-from .phone_world import READ, SET, SWITCH, Phone, begun, domain, instance, say
+from dataenvgym.tasks.rollouts import rollout, speakers_of
+from dataenvgym.teachers.teacher import StudentTeacher
+from tests.domains.tool_use.phone_world import (
+    READ,
+    SET,
+    SWITCH,
+    Phone,
+    begun,
+    domain,
+    instance,
+    say,
+)
+from tests.fakes import Student
+from tests.tasks.rollouts.fakes import Predictor, both_modes
 
 ANN = {"kind": "model", "instructions": "You are Ann and want the large plan."}
 WITH_DATA = {

@@ -5,7 +5,6 @@ from itertools import islice
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.components import Ending, score
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
@@ -14,6 +13,7 @@ from dataenvgym.domains.tool_use.village import Village
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
+from dataenvgym.runs.config import build_task, compose
 from dataenvgym.tasks.worlds.audit.legal_values import ExtremeValues
 from tools.worlds.__main__ import WRITERS, text_of
 

@@ -5,8 +5,8 @@ import pytest
 from dataenvgym.agents import Assignment
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.environments import SkillTree
-from dataenvgym.predictors.scripted import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TaskInstance
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
 from dataenvgym.tasks import Task
 
 SKILLS = ("a", "b", "c")

@@ -12,8 +12,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
-
-from ...fakes import begun, files_below
+from tests.fakes import begun, files_below
 
 
 def explore(*skills, subskills=2, records_each=3):

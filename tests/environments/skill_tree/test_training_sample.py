@@ -12,8 +12,8 @@ from dataenvgym.environments.skill_tree.training_sample import (
     renewed_sample,
     subskill_taught,
 )
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Provenance, SupervisedDatum, TextDatum
+from dataenvgym.students.predictors import ScriptedPredictor
 
 MATH = MathTask("none.jsonl")
 

@@ -3,7 +3,7 @@
 import json
 
 from dataenvgym import Failure, Reply
-from dataenvgym.predictors import ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 
 from .domain import FRUITS, call_of
 

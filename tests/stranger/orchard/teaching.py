@@ -5,7 +5,7 @@ import random
 
 from dataenvgym import Reply, SkillList
 from dataenvgym.interfaces import SkillLabel
-from dataenvgym.plans import Assignment
+from dataenvgym.records.plans import Assignment
 
 from .domain import FRUITS
 

@@ -9,9 +9,9 @@ from dataenvgym.domains.math import pocket as math
 from dataenvgym.domains.social.pocket import POCKET_SOCIAL
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS
-from dataenvgym.pocket import student_path, students
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
+from dataenvgym.students.pocket import student_path, students
 from tools.pocket.build import build
 from tools.pocket.curriculum import Curriculum
 from tools.pocket.recipes import POCKET_SOCIAL_V1, POCKET_TOOLS_V1, POCKET_V2, STUDENTS

@@ -11,9 +11,9 @@ from dataenvgym.domains.few_shot.pocket import SKILLS as RULES
 from dataenvgym.domains.knowledge.pocket import NAMES, POCKET_KNOWLEDGE
 from dataenvgym.domains.knowledge.pocket import SKILLS as FACTS
 from dataenvgym.domains.orchestrate.pocket import PLACE
-from dataenvgym.pocket import student_path, students
+from dataenvgym.records.tool_formats import POCKET
 from dataenvgym.storage import hash_files
-from dataenvgym.tool_formats import POCKET
+from dataenvgym.students.pocket import student_path, students
 from tools.pocket import self_edit_rows
 from tools.pocket.self_edit_rows import Person, called_row, few_shot_row, knowledge_row
 from tools.pocket.self_editing import RECIPES, build

@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from dataenvgym.pocket import student_path
-from dataenvgym.tool_formats import POCKET
+from dataenvgym.records.tool_formats import POCKET
+from dataenvgym.students.pocket import student_path
 from tools.pocket.recipes import STUDENTS
 from tools.pocket.tokenizer import build_tokenizer
 

@@ -36,6 +36,7 @@ from dataenvgym.agents.engines.llm.side_requests import (
     with_outputs,
 )
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
+from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -44,11 +45,6 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TeacherInterface,
 )
-from dataenvgym.llm.budget import count_malformed
-from dataenvgym.llm.prompts import Prompt, as_prompt
-from dataenvgym.llm.structured import Schema
-from dataenvgym.plans import EngineFit, Plan
-from dataenvgym.progress import tell
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -57,10 +53,13 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.run_warnings import warn_run
+from dataenvgym.records.plans import EngineFit, Plan
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.teachers.budget import count_malformed
+from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.structured import Schema
 
 _EXAMPLES_OF_A_SKILL = 5
 _MAY_HAVE = ("skill", "examples", "samples", "written", "told", "hypotheses")

@@ -16,8 +16,6 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from dataenvgym.errors import shorten
-from dataenvgym.llm.prompts import Prompt
-from dataenvgym.plans import Plan
 from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
@@ -25,7 +23,9 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
+from dataenvgym.records.plans import Plan
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.teachers.prompts import Prompt
 
 T = TypeVar("T")
 _LONGEST_TEXT = 2000

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from dataenvgym.errors import ConfigurationError, InvalidRecordError
 from dataenvgym.interfaces import Reply
-from dataenvgym.llm.prompts import Prompt
-from dataenvgym.llm.repair import json_in
-from dataenvgym.llm.structured import Schema, shaped
 from dataenvgym.records import Provenance, SupervisedDatum, parse_training_datum
+from dataenvgym.teachers.prompts import Prompt
+from dataenvgym.teachers.repair import json_in
+from dataenvgym.teachers.structured import Schema, shaped
 
 _FIELDS = ("instruction", "output")
 PROBLEM = "problem"

@@ -9,9 +9,9 @@ from typing import Any
 from dataenvgym.agents.engines.llm.record_requests import RecordRequest, is_error
 from dataenvgym.agents.engines.llm.records import items_in
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
-from dataenvgym.llm.prompts import Prompt
-from dataenvgym.llm.structured import Schema, ask_json
 from dataenvgym.tasks.domain import Domain
+from dataenvgym.teachers.prompts import Prompt
+from dataenvgym.teachers.structured import Schema, ask_json
 
 _HYPOTHESES: Schema = {
     "type": "object",

@@ -35,9 +35,9 @@ from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in, pa
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
+from dataenvgym.events import warn_run
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.rows import (
     HubDataset,
     SourceRow,

@@ -19,9 +19,9 @@ from dataenvgym.domains.tool_use.calls.api_bank_text import described_tool
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, best_tools
 from dataenvgym.errors import EvaluationError
+from dataenvgym.events import warn_run
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.model import Json, Model
-from dataenvgym.run_warnings import warn_run
 
 Library = Literal["apis", "lv3_apis"]
 """The folder of a checkout with the APIs of levels 1 and 2, or of level 3."""

@@ -21,7 +21,7 @@ from dataenvgym.domains.tool_use.calls.search import spaced
 from dataenvgym.domains.tool_use.matching import kind_of
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.records.model import Json
-from dataenvgym.scoring.code.syntax import parse_expression
+from dataenvgym.tasks.scoring.code.syntax import parse_expression
 
 _TYPES = {
     "str": "string", "string": "string", "int": "integer", "integer": "integer",

@@ -41,15 +41,15 @@ from dataenvgym.errors import (
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
-from dataenvgym.scoring.code.syntax import parse
+from dataenvgym.records.tool_formats import as_function
+from dataenvgym.records.tool_formats.json_objects import to_json
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
-from dataenvgym.tool_formats import as_function
-from dataenvgym.tool_formats.json_objects import to_json
+from dataenvgym.tasks.scoring.code.syntax import parse
 
 Category = Literal["base", "miss_func", "miss_param", "long_context", "all"]
 MOST_STEPS = 20

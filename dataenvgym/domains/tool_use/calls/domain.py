@@ -36,9 +36,9 @@ from dataenvgym.records import (
     ToolCall,
     TrainingDatum,
 )
+from dataenvgym.records.tool_formats import as_reply, read_reply, said_in
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.record_conversion import chat_record
-from dataenvgym.tool_formats import as_reply, read_reply, said_in
 
 _WHOLE = ["integer", "number"]  # a whole number is a number
 

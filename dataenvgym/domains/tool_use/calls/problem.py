@@ -15,9 +15,9 @@ from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Model, Text
+from dataenvgym.records.tool_formats import calls_text
+from dataenvgym.records.tool_formats.json_objects import to_json
 from dataenvgym.tasks.rows import HubDataset
-from dataenvgym.tool_formats import calls_text
-from dataenvgym.tool_formats.json_objects import to_json
 
 ModelT = TypeVar("ModelT", bound=Model)
 NO_CALL = "None of the tools can do this."

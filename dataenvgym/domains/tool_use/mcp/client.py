@@ -36,10 +36,10 @@ from pydantic_core import to_json
 
 from dataenvgym.domains.tool_use.mcp.world import McpServer
 from dataenvgym.errors import DataEnvGymError, EvaluationError, shorten
-from dataenvgym.llm.loop import LoopThread
+from dataenvgym.events import redact
 from dataenvgym.records import ToolCall
-from dataenvgym.secrets import redact
 from dataenvgym.tasks.worlds.world import CallResult, limited
+from dataenvgym.teachers.loop import LoopThread
 
 T = TypeVar("T")
 _MOST_SHOWN = 200

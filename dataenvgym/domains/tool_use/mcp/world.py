@@ -13,8 +13,8 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, first_fault, shorten
+from dataenvgym.events import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.records import Tool, ToolCall
-from dataenvgym.secrets import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.tasks.worlds.state import State
 from dataenvgym.tasks.worlds.world import CallResult, Seat, World
 

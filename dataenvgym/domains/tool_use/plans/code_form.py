@@ -26,8 +26,8 @@ from dataenvgym.domains.tool_use.plans.plan import (
     Step,
     clean,
 )
-from dataenvgym.scoring.code.extraction import extract_code
-from dataenvgym.scoring.code.syntax import parsed
+from dataenvgym.tasks.scoring.code.extraction import extract_code
+from dataenvgym.tasks.scoring.code.syntax import parsed
 
 HOW_TO_WRITE = """\
 Reply with the plan as a Python program in one code block, one line for each step, in the order in \

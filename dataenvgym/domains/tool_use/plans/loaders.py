@@ -47,8 +47,8 @@ from dataenvgym.errors import (
     need,
 )
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.scoring.code.syntax import parse_expression
 from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.scoring.code.syntax import parse_expression
 
 
 def _names(value: Any) -> Any:

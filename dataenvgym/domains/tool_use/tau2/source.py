@@ -16,8 +16,8 @@ from dataenvgym.domains.tool_use.tau2.problem import to_instance
 from dataenvgym.domains.tool_use.tau2.task_file import read_tasks
 from dataenvgym.domains.tool_use.tau2.world import Tau2World
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
+from dataenvgym.events import warn_run
 from dataenvgym.records import TaskInstance
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.options import RowOptions
 from dataenvgym.tasks.rows import HubDataset, read_rows

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.own_modules import import_own
+from dataenvgym.registration import import_own
 from dataenvgym.tasks.worlds.state import RowT, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from dataenvgym import exact_json
 from dataenvgym.errors import EvaluationError
+from dataenvgym.events import warn_run
 from dataenvgym.records import ToolCall
-from dataenvgym.run_warnings import warn_run
 from dataenvgym.tasks.worlds.audit.tools import ToolsAudit
 from dataenvgym.tasks.worlds.world import World
 

@@ -14,17 +14,16 @@ from dataenvgym.agents import (
 )
 from dataenvgym.agents.engines.llm.record_requests import next_round
 from dataenvgym.agents.engines.llm.records import records_in
-from dataenvgym.config import build_agent, compose
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.skill_tree import ProposesSubskills
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
-from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.records import CompletedTaskInstance, Provenance
+from dataenvgym.runs.config import build_agent, compose
 from dataenvgym.tasks import Task
-
-from .... import fakes
+from dataenvgym.teachers.prompts import default_prompt
+from tests import fakes
 
 
 class Teacher(fakes.Teacher):

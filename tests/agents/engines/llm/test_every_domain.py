@@ -22,11 +22,10 @@ from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.llm.prompts import default_prompt
 from dataenvgym.records import ChatDatum, Message
-
-from ....calls_files import write_bfcl
-from ....fakes import Teacher
+from dataenvgym.teachers.prompts import default_prompt
+from tests.calls_files import write_bfcl
+from tests.fakes import Teacher
 
 SMALL = {"n_train": 32, "n_validation": 4, "n_test": 4}
 FRAME = {"system_prompt": "Be brief.", "template": "Read:\n{instruction}\nNow you."}

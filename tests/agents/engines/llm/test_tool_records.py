@@ -7,9 +7,8 @@ from dataenvgym.agents import Assignment, LLMEngine
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ChatDatum, Message, ToolCall
-from dataenvgym.tool_formats import as_reply
-
-from .... import fakes
+from dataenvgym.records.tool_formats import as_reply
+from tests import fakes
 
 CUSTOMERS = ("Ann", "Bob", "Cleo", "Dan", "Eva", "Finn")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ....calls_files import write_bfcl, write_dialogues
+from tests.calls_files import write_bfcl, write_dialogues
 
 
 @pytest.fixture

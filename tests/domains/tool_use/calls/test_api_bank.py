@@ -8,8 +8,7 @@ from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_tex
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import ToolCall
-
-from ....calls_files import DIALOGUE, api, write
+from tests.calls_files import DIALOGUE, api, write
 
 
 def whole(folder, **options):

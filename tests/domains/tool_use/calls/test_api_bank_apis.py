@@ -12,8 +12,7 @@ from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_tex
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
-
-from ....calls_files import DIALOGUE, api, write
+from tests.calls_files import DIALOGUE, api, write
 
 # A small checkout: its manager calls classes as API-Bank's does, its APIs are of our own.
 MANAGER = """

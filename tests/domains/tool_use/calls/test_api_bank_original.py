@@ -15,8 +15,7 @@ from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, Checked
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.records import ToolCall
-
-from .conftest import outside_data
+from tests.domains.tool_use.calls.conftest import outside_data
 
 SEARCHER = '''
 """Stands for the package of API-Bank's searcher: two texts are close if they share words."""

@@ -9,8 +9,7 @@ from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
-
-from ....calls_files import SAY, question, write
+from tests.calls_files import SAY, question, write
 
 
 def whole(folder, **options):

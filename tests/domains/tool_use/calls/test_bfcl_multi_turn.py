@@ -21,10 +21,9 @@ from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.instances import fault_of
-
-from ....calls_files import write
-from ....fakes import Student
-from .conftest import outside_data
+from tests.calls_files import write
+from tests.domains.tool_use.calls.conftest import outside_data
+from tests.fakes import Student
 
 # A checkout with one class, a counter, and a checker that compares its number after each turn.
 FILES = {

@@ -19,8 +19,7 @@ from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.domains.tool_use.matching import calls_match
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
-
-from .conftest import outside_data
+from tests.domains.tool_use.calls.conftest import outside_data
 
 SUBSETS = {
     "simple": 8,

@@ -3,8 +3,8 @@ import pytest
 from dataenvgym.domains.tool_use.calls.problem import NO_CALL, as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.environments.checks import RecordChecks
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum, ToolCall
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.record_conversion import problem_of
 
 SHARES = {"train": 0.5, "validation": 0.3, "test": 0.2}

@@ -9,8 +9,8 @@ from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import taken_from
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import TaskInstance, ToolCall
+from dataenvgym.students.predictors import ScriptedPredictor
 
 
 def say(*texts):

@@ -5,13 +5,12 @@ import pytest
 
 from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine, RejectionSamplingEngine
 from dataenvgym.agents.engines.gold import GoldEngine
+from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import PreferenceDatum, ToolCall
-
-from ....fakes import Teacher
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import Teacher
 
 PLAN = (Assignment(3, skill="simple"),)
 NOBODY = ScriptedPredictor(lambda conversation: "")

@@ -5,7 +5,7 @@ import pytest
 from dataenvgym.domains.tool_use.mcp import McpServer
 from dataenvgym.domains.tool_use.mcp.world import require_mcp
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.secrets import redact
+from dataenvgym.events import redact
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from dataenvgym.domains.tool_use.mcp import McpServer
 from dataenvgym.domains.tool_use.mcp.client import Sessions
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
-
-from .conftest import running
+from tests.domains.tool_use.mcp.conftest import running
 
 READ = ToolCall(name="read", arguments={"title": "first"})
 PAGES = {None: ("a", "1"), "1": ("b", "2"), "2": ("c", None)}

@@ -7,7 +7,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 import mcp_types as types
 
 from dataenvgym.domains.tool_use.mcp.client import read_result
-from dataenvgym.secrets import keep_secret
+from dataenvgym.events import keep_secret
 
 
 def result(*blocks, **fields):

@@ -13,8 +13,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.mcp.server import MOST_WAITING, served, server_of
 from dataenvgym.records import TaskInstance
-
-from .conftest import Wire, in_client
+from tests.domains.tool_use.mcp.conftest import Wire, in_client
 
 SERVED = {"read", "write", "wait", "fall_over"}
 NOT_FOUND, INVALID_PARAMS, INVALID_REQUEST, INTERNAL = -32601, -32602, -32600, -32603

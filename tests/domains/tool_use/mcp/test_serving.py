@@ -10,8 +10,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
 from dataenvgym.domains.tool_use.mcp.server import HttpServer, served
 from dataenvgym.errors import ConfigurationError
-
-from .conftest import Wire
+from tests.domains.tool_use.mcp.conftest import Wire
 
 
 def test_another_session_is_reached_neither_by_a_guess_nor_ended(session):

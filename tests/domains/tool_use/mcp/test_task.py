@@ -10,17 +10,16 @@ import pytest
 
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
 
-from dataenvgym.config import compose
-from dataenvgym.config.building import build_task
 from dataenvgym.domains.tool_use.mcp import McpServer
 from dataenvgym.domains.tool_use.mcp.server import served
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import Message, ToolCall
-from dataenvgym.tool_formats import as_reply
-
-from ....fakes import turn_of
+from dataenvgym.records.tool_formats import as_reply
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.building import build_task
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.fakes import turn_of
 
 WRITE = {"name": "write", "arguments": {"title": "new", "text": "milk"}}
 PROBLEM = {

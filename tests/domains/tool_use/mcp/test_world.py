@@ -16,8 +16,7 @@ from dataenvgym.domains.tool_use.mcp.server import served
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds import check, tool
-
-from .conftest import in_client
+from tests.domains.tool_use.mcp.conftest import in_client
 
 READ = ToolCall(name="read", arguments={"title": "first"})
 WRITE = ToolCall(name="write", arguments={"title": "first", "text": "changed"})

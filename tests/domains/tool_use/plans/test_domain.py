@@ -8,7 +8,6 @@ from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.predictors import ScriptedPredictor
 from dataenvgym.records import (
     CompletedTaskInstance,
     KTODatum,
@@ -18,8 +17,8 @@ from dataenvgym.records import (
     TaskInstance,
     TextDatum,
 )
-
-from .conftest import TOOLS, row, write_rows
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
 
 JOKE = '[{"id": 0, "name": "tell joke", "args": {}}]'
 CAPTION = '[{"id": 0, "name": "image captioning", "args": {"image": "b.jpg"}}]'

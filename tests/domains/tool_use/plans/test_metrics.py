@@ -12,8 +12,7 @@ from dataenvgym.domains.tool_use.plans.plan import (
     labels,
     plan_scores,
 )
-
-from .conftest import abc
+from tests.domains.tool_use.plans.conftest import abc
 
 # Of each tool in either plan, F1 = 2 TP / (2 TP + FP + FN) over this item; macro F1 is the mean.
 REFERENCE = [

@@ -7,16 +7,15 @@ from zlib import crc32
 import pytest
 
 from dataenvgym.agents.compatibility import check_fit
-from dataenvgym.config import build_agent, build_environment, build_task, compose
+from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
-from dataenvgym.episodes import run_episode
-from dataenvgym.predictors import ScriptedPredictor
-from dataenvgym.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
-
-from ....fakes import Teacher
-from .conftest import TOOLS, row, write_rows
+from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
+from tests.fakes import Teacher
 
 WRONG = {"json": '[{"id": 0, "name": "tell_joke", "args": {}}]', "code": "output0 = tell_joke()"}
 COMBINATIONS = [

@@ -8,8 +8,7 @@ import pytest
 
 from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-
-from .conftest import TOOLS, row, write_rows
+from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
 
 
 def one(tmp_path, changes, tools=TOOLS, **options):

@@ -7,8 +7,7 @@ import pytest
 
 from dataenvgym.domains.tool_use.tau2.package import load_package
 from dataenvgym.errors import ConfigurationError
-
-from .conftest import HERE, forget_tau2
+from tests.domains.tool_use.tau2.conftest import HERE, forget_tau2
 
 
 def test_without_the_package_the_error_says_where_it_comes_from(monkeypatch):

@@ -14,10 +14,9 @@ import pytest
 from dataenvgym.domains.tool_use.tau2.task import Tau2Task
 from dataenvgym.domains.tool_use.tau2.world import share_rows
 from dataenvgym.records import Message, ToolCall
-from dataenvgym.tool_formats import as_reply
-
-from ..test_users import Replies
-from .conftest import forget_tau2
+from dataenvgym.records.tool_formats import as_reply
+from tests.domains.tool_use.tau2.conftest import forget_tau2
+from tests.domains.tool_use.test_users import Replies
 
 
 def is_there():

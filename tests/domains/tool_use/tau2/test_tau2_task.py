@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from dataenvgym.config import build_task, compose
 from dataenvgym.domains.tool_use.tau2.task import Tau2Task
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records.instances import fault_of
-
-from ..phone_world import say
-from ..test_users import Replies
+from dataenvgym.runs.config import build_task, compose
+from tests.domains.tool_use.phone_world import say
+from tests.domains.tool_use.test_users import Replies
 
 ALLOW = {"name": "allow_roaming", "arguments": {"line": "L1"}}
 TOGGLE = {"name": "toggle_data", "arguments": {}}

@@ -1,0 +1,147 @@
+"""Drops records that the student already knows, because it would learn nothing new from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least
+from dataenvgym.events import warn_run
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+)
+from dataenvgym.options import Given
+from dataenvgym.records import Conversation, Message, TaskInstance, TrainingDatum
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.record_conversion import problem_of
+
+
+class AlreadyKnownCheck:
+    """A record fails if the student solves its problem.
+
+    The student answers once greedily and `samples` more times at `temperature`. It knows the answer
+    if the greedy one is right and at least `share` of the other tries are. Records that are not
+    problems of the task (plain text, undesirable answers, records with earlier turns) pass.
+
+    Args:
+        task: makes problems of records, and judges the answers.
+        samples: tries besides the greedy answer.
+        share: the share of these tries that must be right, in (0, 1].
+        temperature: of these tries.
+        max_tokens: the longest answer, in tokens; None takes the task's limit.
+        seed: of the tries.
+    """
+
+    reason = "already_known"
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        *,
+        samples: int = 0,
+        share: float = 1.0,
+        temperature: float = 1.0,
+        max_tokens: int | None = None,
+        seed: Given[int] = 0,
+    ) -> None:
+        check_at_least(0, samples=samples)
+        if not 0 < share <= 1 or not temperature > 0:
+            raise ConfigurationError(
+                f"share is {share} and temperature is {temperature}, expected a share above 0 and "
+                "at most 1, and a temperature above 0"
+            )
+        self._task = task_of(task)
+        self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
+        self._samples = samples
+        self._share = share
+        self._temperature = temperature
+        self._seed = seed
+
+    def passes(
+        self, records: Sequence[TrainingDatum], predictor: PredictorInterface
+    ) -> list[bool | Failure]:
+        try:
+            attemptable(self._task)
+        except ConfigurationError as error:  # a task without environments cannot be judged
+            return [Failure(reason=str(error))] * len(records)
+        passes: list[bool | Failure] = [True] * len(records)
+        domain = self._task.domain
+        taught = {i: p for i, r in enumerate(records) if (p := problem_of(domain, r)) is not None}
+        warn_of_idle_check(self.reason, records, len(taught))
+        greedy = self._right(taught, predictor, self._greedy)
+        left = {i: taught[i] for i, verdict in greedy.items() if verdict is True}
+        tries: dict[int, list[bool | Failure]] = {i: [] for i in left}
+        for number in range(self._samples if left else 0):
+            seed = derive_seed(self._seed, "already_known", number)
+            update = {"temperature": self._temperature, "seed": seed}
+            sampling = self._greedy.model_copy(update=update)
+            for i, verdict in self._right(left, predictor, sampling).items():
+                tries[i].append(verdict)
+        enough = self._share * self._samples
+        for i, verdict in greedy.items():
+            if verdict is not True:
+                passes[i] = verdict or True
+                continue
+            n_right = sum(other is True for other in tries[i])
+            failures = [other for other in tries[i] if isinstance(other, Failure)]
+            # the failed tries could decide it
+            undecided = n_right < enough <= n_right + len(failures)
+            passes[i] = failures[0] if undecided else n_right < enough
+        return passes
+
+    def _right(
+        self,
+        problems: Mapping[int, TaskInstance],
+        predictor: PredictorInterface,
+        sampling: SamplingParameters,
+    ) -> dict[int, bool | Failure]:
+        """For each problem, True if the student solves it; a failure says why that is unknown."""
+        tried = self._task.attempt(predictor, list(problems.values()), sampling=sampling)
+        refuse_gone(
+            lambda conversations: predictor.predict(conversations, sampling),
+            [c.error for c in tried],
+            who="the student",
+        )
+        return {
+            i: c.was_correct if c.error is None else Failure(reason=c.error)
+            for i, c in zip(problems, tried, strict=True)
+        }
+
+
+def warn_of_idle_check(reason: str, records: Sequence[TrainingDatum], n_judged: int) -> None:
+    """Warn the run if the check of that `reason` judged none of the records."""
+    if records and not n_judged:
+        kinds = ", ".join(sorted({record.kind for record in records}))
+        warn_run(
+            f"quality check {reason}: it can judge none of the {len(records)} records (of kind "
+            f"{kinds}), and they all pass"
+        )
+
+
+AskModel = Callable[[Sequence[Conversation]], Sequence[Reply | Failure]]
+
+_GREETING: Conversation = (Message(role="user", content="Hello!"),)
+
+
+def refuse_gone(ask: AskModel, errors: Sequence[str | None], *, who: str) -> None:
+    """If all questions failed, send a greeting to see if the model still answers.
+
+    Args:
+        errors: why each question failed, or None for one that was answered.
+        who: the name of the model, for the message.
+
+    Raises:
+        PredictionError: if not even the greeting is answered.
+    """
+    if not errors or None in errors:
+        return
+    if not any(isinstance(outcome, Failure) for outcome in ask([_GREETING])):
+        return
+    raise PredictionError(
+        f"{who} answered none of {len(errors)} questions of a quality check, nor a greeting: "
+        f"{errors[0]}. The same command checks these records again once {who} answers"
+    )

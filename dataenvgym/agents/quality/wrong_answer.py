@@ -1,0 +1,206 @@
+"""Drops records with wrong answers, judged by the task or by a teacher's majority."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dataenvgym.agents.quality.already_known import refuse_gone, warn_of_idle_check
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError, check_at_least
+from dataenvgym.interfaces import (
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TaskInterface,
+    TeacherInterface,
+)
+from dataenvgym.options import Given
+from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
+from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.metrics.answers import classes_of, sameness_of
+from dataenvgym.teachers.prompts import Prompt, as_prompt
+
+
+class WrongAnswerCheck:
+    """A record fails if one of its answers is not as it says: right, or wrong.
+
+    A record claims that its answer is right; a preference record, that the chosen answer is right
+    and the rejected one is wrong; a KTO record, that its answer is right if it is `desirable`, else
+    wrong.
+
+    The task's domain judges, if it can judge this record (`judge_record`). Otherwise the teacher,
+    if there is one, solves the problem up to `samples` times. If more than half of the samples have
+    the same answer, as the domain reads and compares answers, it counts as right.
+    A record that cannot be judged passes. If the reason is a failed question, a spent budget, or a
+    domain that cannot compare answers (it has no `answer_form`), a warning counts the record.
+
+    Args:
+        task: the task whose domain reads and compares answers, and may judge records.
+        teacher: solves problems that the task cannot judge, or None.
+        samples: the most times that the teacher solves a problem; it stops at a majority.
+        temperature, max_tokens: of the teacher's replies.
+        prompt: for the teacher, with the problem as `{instruction}` and the domain's
+            `{answer_form}`. A prompt without `{answer_form}` must describe a form itself.
+        needs_judge: refuse a combination without any judge.
+        seed: of the teacher's samples.
+
+    Raises:
+        ConfigurationError: for impossible options, or without a judge if `needs_judge`.
+    """
+
+    reason = "wrong_answer"
+
+    def __init__(
+        self,
+        task: TaskInterface,
+        teacher: TeacherInterface | None = None,
+        *,
+        samples: int = 5,
+        temperature: float = 0.7,
+        max_tokens: int = 1024,
+        prompt: Prompt | Mapping[str, Any] | str = "solve",
+        needs_judge: bool = True,
+        seed: Given[int] = 0,
+    ) -> None:
+        check_at_least(1, samples=samples)
+        self._task = task_of(task)
+        self._domain = self._task.domain
+        self._prompt = as_prompt(prompt, needs=("instruction",), may=("answer_form",))
+        self._no_majority = _no_majority(self._task, teacher, self._prompt)
+        if needs_judge and self._no_majority and not self._domain.judges_records:
+            raise ConfigurationError(
+                "quality check wrong_answer: nothing judges the records. Task "
+                f"{self._task.name!r} has no judge_record, and {self._no_majority}; or leave the "
+                "check out (quality=none)"
+            )
+        self._teacher = teacher
+        self._samples = samples
+        self._sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
+        self._seed = seed
+
+    def passes(
+        self, records: Sequence[TrainingDatum], predictor: PredictorInterface
+    ) -> list[bool | Failure]:
+        verdicts: list[bool | Failure | None] = []
+        for record in records:
+            try:
+                verdicts.append(self._domain.judge_record(record))
+            except ConfigurationError:
+                raise
+            except DataEnvGymError as error:
+                verdicts.append(Failure(reason=f"{type(error).__name__}: {error}"))
+        open_at = [i for i, verdict in enumerate(verdicts) if not isinstance(verdict, bool)]
+        if self._teacher is not None and open_at:
+            found = self._by_majority(self._teacher, [records[i] for i in open_at])
+            for i, verdict in zip(open_at, found, strict=True):
+                if isinstance(verdict, bool) or verdicts[i] is None:
+                    verdicts[i] = verdict
+        warn_of_idle_check(self.reason, records, sum(verdict is not None for verdict in verdicts))
+        return [True if verdict is None else verdict for verdict in verdicts]
+
+    def _by_majority(
+        self, teacher: TeacherInterface, records: Sequence[TrainingDatum]
+    ) -> list[bool | Failure | None]:
+        """For each record, True if its answers are as labeled; None without a majority."""
+        labeled = [[(one, _problem(one)) for one in record.answers()] for record in records]
+        if self._no_majority:
+            return [Failure(reason=self._no_majority) if some else None for some in labeled]
+        problems = {
+            problem: TaskInstance(id="record", task=self._task.name, instruction=problem)
+            for some in labeled
+            for _, problem in some
+        }
+        solved = self._solved(teacher, problems)
+        found: list[bool | Failure | None] = []
+        for some in labeled:
+            rights = [(one, problems[p], solved[p]) for one, p in some]
+            verdict = all_hold(
+                [
+                    one.holds(self._domain.gives(problem, one.text, right))
+                    if isinstance(right, str)
+                    else None
+                    for one, problem, right in rights
+                ]
+            )
+            failures = (right for *_, right in rights if isinstance(right, Failure))
+            found.append(next(failures, None) if verdict is None else verdict)
+        return found
+
+    def _solved(
+        self, teacher: TeacherInterface, problems: Mapping[str, TaskInstance]
+    ) -> dict[str, str | Failure | None]:
+        """Find the majority answer to each problem; None if there is none.
+
+        Asks again while a problem has no majority. A problem without a majority is a failure if one
+        of its questions failed.
+        """
+        given: dict[str, list[str]] = {problem: [] for problem in problems}
+        solved: dict[str, str | None] = dict.fromkeys(problems)
+        failures: dict[str, Failure] = {}
+        for number in range(self._samples):
+            left = [problem for problem in problems if solved[problem] is None]
+            replies = self._asked(teacher, left, number)
+            for problem, reply in zip(left, replies, strict=True):
+                if isinstance(reply, Failure):
+                    failures.setdefault(problem, reply)
+                    continue
+                try:
+                    answer = self._domain.answer_class(problems[problem], reply.text)
+                except DataEnvGymError:  # the problem cannot be judged by an answer alone
+                    continue
+                if answer is not None:
+                    given[problem].append(answer)
+                    same = sameness_of(self._task, problems[problem])
+                    found, votes = classes_of(given[problem], same)
+                    most = max(range(len(found)), key=votes.count)
+                    if votes.count(most) > self._samples / 2:
+                        solved[problem] = found[most]
+            if all(isinstance(reply, Failure) for reply in replies):
+                break
+        return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
+
+    def _asked(
+        self, teacher: TeacherInterface, problems: Sequence[str], number: int
+    ) -> Sequence[Reply | Failure]:
+        """The teacher's replies in this round, one for each problem."""
+        seed = derive_seed(self._seed, "wrong_answer", number)
+        sampling = self._sampling.model_copy(update={"seed": seed})
+
+        form = self._domain.answer_form
+        conversations = [
+            self._prompt.render(instruction=problem, answer_form=form) for problem in problems
+        ]
+        try:
+            outcomes = teacher.ask(conversations, sampling, purpose="quality") if problems else []
+            errors = [o.reason if isinstance(o, Failure) else None for o in outcomes]
+            refuse_gone(
+                lambda greeting: teacher.ask(greeting, sampling, purpose="quality"),
+                errors,
+                who="the teacher",
+            )
+        except BudgetSpentError as error:
+            return [Failure(reason=str(error) or "the budget is spent")] * len(problems)
+        return outcomes
+
+
+def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -> str | None:
+    """Why a teacher's majority cannot judge any record, and what to do; None if it can."""
+    if teacher is None:
+        return "there is no teacher: choose one, such as teacher=openai teacher.model=NAME"
+    if "answer_form" in prompt.names and not task.domain.answer_form:
+        return (
+            "its domain has no `answer_form`, so a teacher's answers cannot be compared: give it "
+            "one, or give the check your own prompt that says how to answer "
+            "(quality.checks.wrong_answer.prompt)"
+        )
+    return None
+
+
+def _problem(answer: LabeledAnswer) -> str:
+    """The prompt as one text: its only message, or all messages with their roles."""
+    if len(answer.prompt) == 1:
+        return answer.question
+    return "\n\n".join(f"{message.role}: {message.content}" for message in answer.prompt)

@@ -1,0 +1,162 @@
+"""`dataenvgym pareto`: accuracy against cost of several evaluations, and the best of them.
+
+An evaluation is on the Pareto front if no other one is at least as accurate and at least as cheap,
+and better in one of both.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from dataenvgym.cli.commands import AddCommand
+from dataenvgym.cli.console import open_console
+from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.runs.episodes.plots import default_settings, png_of
+from dataenvgym.storage import read_json, write_bytes
+from dataenvgym.tasks.metrics.results import EvaluationResults
+from dataenvgym.workspace import naming_damage
+
+AXES = {"cents": "US cents for a problem", "seconds": "seconds for a problem"}
+_FRONT, _OTHER = "#0072B2", "#6b7280"
+
+
+def add_pareto(command: AddCommand) -> None:
+    """Add `pareto`."""
+    pareto = command(
+        "pareto",
+        "compare accuracy and cost of evaluations of orchestrators",
+        epilog=(
+            "examples:\n"
+            "  dataenvgym pareto                       all in the folder evaluations\n"
+            "  dataenvgym pareto dear=evaluations/FOLDER cheap=evaluations/FOLDER --plot p.png\n\n"
+            "Each folder is one of `dataenvgym eval`. The table marks the Pareto front: the\n"
+            "evaluations that no other one beats in both accuracy and cost."
+        ),
+    )
+    pareto.add_argument(
+        "folders",
+        nargs="*",
+        metavar="[NAME=]FOLDER",
+        help="of an evaluation (default: all in evaluations/)",
+    )
+    pareto.add_argument("--by", choices=tuple(AXES), default="cents", help="(default: cents)")
+    pareto.add_argument("--plot", metavar="FILE", help="also draw them as PNG")
+    pareto.set_defaults(function="dataenvgym.cli.pareto:pareto")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One evaluation.
+
+    Attributes:
+        spent: mean cents or seconds of a problem; None if it is unknown.
+        kept: how well preferences were kept; None without preferences.
+    """
+
+    name: str
+    accuracy: float
+    spent: float | None
+    kept: float | None = None
+
+
+def read_point(given: str, by: str) -> Point:
+    """The point of an evaluation, given as FOLDER or NAME=FOLDER.
+
+    Raises:
+        ConfigurationError: if there is none in the folder.
+        EvaluationError: if none of its problems could be scored.
+    """
+    name, _, place = given.rpartition("=")
+    folder = Path(place)
+    path = folder / "results.json"
+    if not path.is_file():
+        raise ConfigurationError(
+            f"{place!r} has no results.json, expected a folder of `dataenvgym eval`, as FOLDER or "
+            "NAME=FOLDER"
+        )
+    with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
+        report = EvaluationResults.model_validate(read_json(path)).report
+    if report is None or report.accuracy is None:
+        raise EvaluationError(f"{folder}: none of its problems could be scored")
+    scores = report.scores
+    return Point(name or folder.name, report.accuracy, scores.get(by), scores.get("preference"))
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """The Pareto front, the cheapest first; points of unknown cost are not on it."""
+    best: list[Point] = []
+    known = [point for point in points if point.spent is not None]
+    for point in sorted(known, key=lambda one: (one.spent, -one.accuracy)):
+        if not best or point.accuracy > best[-1].accuracy:
+            best.append(point)
+    return best
+
+
+def pareto(arguments: Namespace) -> None:
+    """Print the table, and draw the plot if it is asked for."""
+    folders = arguments.folders or sorted(
+        str(path.parent) for path in Path("evaluations").glob("*/results.json")
+    )
+    if not folders:
+        raise ConfigurationError(
+            "there are no evaluations in ./evaluations: run `dataenvgym eval`, or name folders"
+        )
+    points = [read_point(folder, arguments.by) for folder in folders]
+    best = front(points)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("evaluation")
+    for name in ("accuracy", arguments.by, "preference kept"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name)):
+        table.add_row(
+            point.name,
+            f"{point.accuracy:.3f}",
+            "unknown" if point.spent is None else f"{point.spent:.6g}",
+            "" if point.kept is None else f"{point.kept:.3f}",
+            "on the front" if point in best else "",
+        )
+    console = open_console()
+    console.print(table)
+    if arguments.plot is not None:
+        draw(points, Path(arguments.plot), arguments.by)
+        console.print(f"\nplot: {arguments.plot}", soft_wrap=True)
+
+
+def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:
+    """Draw accuracy against cost to `path` (PNG), atomically, with the front as a line."""
+    from matplotlib.figure import Figure
+
+    best = front(points)
+    with default_settings():
+        figure = Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
+        axes = figure.subplots()
+        axes.plot([p.spent or 0.0 for p in best], [p.accuracy for p in best],
+                  drawstyle="steps-post", color=_FRONT, linewidth=1.4, zorder=2)  # fmt: skip
+        known = [(p.spent, p.accuracy, p) for p in points if p.spent is not None]
+        known.sort(key=lambda each: each[:2])
+        middle = known[-1][0] / 2 if known else 0.0
+        for i, (spent, accuracy, point) in enumerate(known):
+            color = _FRONT if point in best else _OTHER
+            axes.plot(spent, accuracy, "o", color=color, zorder=3)
+            # names stay in the picture, and those of neighbors apart
+            is_near = any(
+                spent - other < middle / 4 and abs(accuracy - height) < 0.06
+                for other, height, _ in known[:i]
+            )
+            x, side = (-5, "right") if spent > middle else (5, "left")
+            axes.annotate(point.name, (spent, accuracy), (x, 6 if is_near else -11), ha=side,
+                          textcoords="offset points", fontsize=9, color=color,
+                          parse_math=False)  # fmt: skip
+        axes.set_xlabel(AXES[by])
+        axes.set_ylabel("accuracy")
+        axes.set_ylim(-0.02, 1.05)
+        axes.margins(x=0.2)
+        axes.grid(color="#e5e7eb", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+    write_bytes(path, png_of(figure))

@@ -1,0 +1,63 @@
+"""Stores profiles, episodes and scores in memory, in files, or in Redis, behind one protocol.
+
+Store (interface)       the protocol of all three; Kind names a kind of document and its model
+MemoryStore (memory)    for a test, or a run that stores nothing
+FileStore (files)       a folder; one JSON file per document
+RedisStore (redis)      for many profiles, several machines and live readers
+RedisSettings           how to reach a Redis server; the teacher's shared cache uses it too
+
+    CHARACTERS = Kind("characters", Character)
+    store = open_store("redis://127.0.0.1:6379/0")
+    store.put(CHARACTERS, "ann", ann)
+    store.find(CHARACTERS, occupation="teacher")  # ["ann", ...]
+
+Importing it opens no connection; a Redis server is connected at first use.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records.store.files import FileStore
+from dataenvgym.records.store.interface import Kind, Store, StoredEvent
+from dataenvgym.records.store.memory import MemoryStore
+from dataenvgym.records.store.redis import RedisSettings, RedisStore, is_redis_url
+
+__all__ = [
+    "FileStore",
+    "Kind",
+    "MemoryStore",
+    "RedisSettings",
+    "RedisStore",
+    "Store",
+    "StoredEvent",
+    "is_redis_url",
+    "open_store",
+]
+
+
+def open_store(where: str | Path | None, *, expires_s: float | None = None) -> Store:
+    """The store in memory (None), in a folder, or in Redis ("redis://HOST:PORT/DB").
+
+    Args:
+        expires_s: seconds after which Redis deletes a document; None for never.
+
+    Raises:
+        ConfigurationError: for another kind of store, or for `expires_s` without Redis.
+    """
+    if where is not None and is_redis_url(str(where)):
+        return RedisStore(RedisSettings(str(where)), expires_s=expires_s)
+    if expires_s is not None:
+        raise ConfigurationError(
+            f"expires_s is {expires_s} for a store at {where}: only Redis forgets; give a server "
+            "such as 'redis://127.0.0.1:6379', or leave expires_s out"
+        )
+    if where is None:
+        return MemoryStore()
+    if not str(where) or "://" in str(where):
+        raise ConfigurationError(
+            f"the store is {str(where)!r}, expected a folder, a server such as "
+            "'redis://127.0.0.1:6379', or null for memory"
+        )
+    return FileStore(where)

@@ -1,0 +1,129 @@
+"""Explains errors of Hydra and OmegaConf in terms of the user's overrides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dataenvgym.errors import did_you_mean
+from dataenvgym.runs.config.overrides import Override
+
+_NEEDED = re.compile(r"(?:Missing key|Key) '?([\w.]+)'?")
+
+
+def is_foreign(error: BaseException) -> bool:
+    """True for an exception of Hydra or OmegaConf."""
+    return type(error).__module__.partition(".")[0] in ("hydra", "omegaconf")
+
+
+def explain_missing(error: BaseException) -> str:
+    """Explain an error of OmegaConf from a configuration that lacks a needed key."""
+    key = getattr(error, "full_key", None)
+    if not key and (match := _NEEDED.search(str(error))):
+        key = match[1]
+    first = " ".join(str(error).partition("\n")[0].split())
+    reason = f"it lacks {key!r}, which is needed" if key else first
+    return (
+        f"the configuration cannot be used: {reason}. Leave out what removes or replaces it "
+        "(~KEY, ++KEY=VALUE); `dataenvgym config` prints the whole configuration"
+    )
+
+
+def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
+    """Explain why overrides cannot be parsed or applied."""
+    from hydra.errors import OverrideParseException
+
+    if isinstance(error, OverrideParseException):
+        return f"{error.override!r} cannot be read{_why_unreadable(error.override)}"
+    text = " ".join(str(error).split())
+    typed = " ".join(o.text for o in overrides) or "the configuration files"
+    if match := re.match(r"Multiple values for ([^\s.]+)\.", text):
+        chosen = next((o.text.lstrip("+") for o in overrides if o.key == match[1]), match[1])
+        return f"{match[1]} is chosen already: leave out the plus ({chosen})"
+    if match := re.match(r"Could not override '([^']+)'", text):
+        return (
+            f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}. "
+            "`dataenvgym list` shows the groups, `dataenvgym config` the whole configuration"
+        )
+    if match := re.search(r"In '([^']+)/([^/']+)': Could not override '([^'@]+)", text):
+        others = [o.text for o in overrides if o.key != match[1]]
+        return (
+            f"{match[1]}={match[2]} chooses an option of {match[3]}, which does not exist with "
+            f"{' '.join(others) or 'the other choices'}: leave out one of them, and choose the "
+            "options that you want from it"
+        )
+    if match := re.search(r"In '([^']+)': Could not (?:find|load) '([^']+)'", text):
+        known = re.search(r"Available options in '[^']+': ([\w ]+)", text)
+        meant = did_you_mean(match[2].rsplit("/", 1)[-1], known[1].split() if known else ())
+        return (
+            f"{match[1]}.yaml names {match[2]!r} in its defaults, and there is no such option."
+            f"{meant} `dataenvgym list` shows the options"
+        )
+    reason = text.split("Config search path")[0].split("full_key:")[0].strip()
+    return (
+        f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints the whole "
+        "configuration"
+    )
+
+
+def explain_yaml(error: Exception) -> str:
+    """Explain which file is not valid YAML, and where."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+    if mark is None:
+        return f"a YAML file of the configuration cannot be read: {problem}"
+    return (
+        f"{mark.name} is not valid YAML: line {mark.line + 1}, column {mark.column + 1}: {problem}"
+        ". Expected options by name, such as records: 100"
+    )
+
+
+def explain_reference(error: Exception, overrides: Sequence[Override], known: Iterable[str]) -> str:
+    """Explain why a reference (`${seed}`) cannot be resolved among the known keys."""
+    reason = str(getattr(error, "msg", None) or error).partition("\n")[0]
+    key = str(getattr(error, "full_key", ""))
+    typed = next((o for o in overrides if o.value and "${" in o.value), None)
+    where = key if typed is None else repr(typed.text)
+    if match := re.search(r"Environment variable '(\w+)' not found", reason):
+        name = key if typed is None else typed.key
+        return (
+            f"{name}: the environment variable {match[1]} is not set; set it, or give {name}=VALUE"
+        )
+    if match := re.search(r"Interpolation key '([^']*)' not found", reason):
+        return (
+            f"{where} refers to another option: {match[1]!r} not found."
+            f"{did_you_mean(match[1], known)} Refer to an existing one, or give the value itself"
+        )
+    if match := re.search(r"Unsupported interpolation type (\S+)", reason):
+        return (
+            f"{where} refers to something by {match[1]!r}, which is unknown: a reference is "
+            "${KEY}, such as ${seed}, or ${oc.env:NAME} for an environment variable"
+        )
+    if match := re.search(r"Missing mandatory value: (\S+)", reason):
+        return f"{match[1]} must be given, such as {match[1]}=VALUE: there is no default"
+    if "Recursive" in reason:
+        return f"{where} refers to itself: give the value itself"
+    return f"{where} cannot be worked out ({reason}): give the value itself, {key}=VALUE"
+
+
+def _why_unreadable(text: str) -> str:
+    """Explain an error in Hydra's grammar, and say what to type instead."""
+    key, _, value = text.partition("=")
+    for quote in ("'", '"'):
+        if value.count(quote) % 2:
+            return f": the quote {quote} is never closed"
+    if value.count("(") > value.count(")"):
+        return ": '(' is never closed"
+    in_quotes = "is never closed. In a shell, all of it goes into quotes:"
+    if value.count("[") > value.count("]"):
+        return f": '[' {in_quotes} 'KEY=[a,b]'"
+    if value.count("{") > value.count("}"):
+        example = "'KEY=${seed}'" if "${" in value else "'KEY={a: 1}'"
+        return f": '{{' {in_quotes} {example}"
+    if value.startswith("="):
+        return f": it has two '='. One value is set by one: {key}{value}"
+    escaped = value.replace('"', '\\"')
+    return (
+        f". A value with '=', ',' or brackets in it goes into two kinds of quotes: "
+        f"'{key}=\"{escaped}\"'"
+    )

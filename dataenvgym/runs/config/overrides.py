@@ -1,0 +1,270 @@
+"""Checks a user's overrides against the existing options.
+
+An `Override` is one `key=value` in Hydra's grammar. Before Hydra gets it, three checks, each with
+"did you mean", ensure that its group and option exist, that its key exists, and that its value has
+the type of the value it replaces. Hydra checks the grammar of values.
+
+Short names of models, such as `model=hf/Qwen/Qwen3-8B`, are expanded into overrides (see
+`short_names`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationResolutionError
+
+from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
+from dataenvgym.registration import import_own
+from dataenvgym.runs.config.instantiation import fits, named, takes_null
+from dataenvgym.runs.config.short_names import (
+    is_model,
+    model_overrides,
+    speaker_overrides,
+    task_overrides,
+)
+
+_PARTS = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=@]+)(?:@[^=]*)?(?:=(?P<value>.*))?", re.DOTALL)
+
+_OTHERS = "task.others."
+_SPEAKER = re.compile(rf"{re.escape(_OTHERS)}[\w-]+")
+_NAMED = re.compile(
+    rf"[^=]*(?:@{re.escape(_OTHERS)}([\w-]+)|\+{re.escape(_OTHERS)}([\w-]+)\._target_)="
+)
+
+
+@dataclass(frozen=True)
+class Override:
+    """One override: `text` as typed; its `sign` ("", "+", "++", "~"), `key` and `value`."""
+
+    text: str
+    sign: str
+    key: str
+    value: str | None
+
+    @property
+    def section(self) -> str:
+        """The top-level key that it changes: "agent" for agent.name and for agent/engine."""
+        return re.split(r"[./]", self.key)[0]
+
+
+def parse_overrides(texts: Sequence[str]) -> list[Override]:
+    """Parse overrides; short names of models are expanded.
+
+    Raises:
+        ConfigurationError: for a text that is not `key=value`.
+    """
+    parsed: list[Override] = []
+    for text in texts:
+        match = _PARTS.fullmatch(text)
+        if match is None or (match["value"] is None and match["sign"] != "~"):
+            raise ConfigurationError(
+                f"{text!r} is not an override, expected KEY=VALUE, such as agent=random or "
+                "episode.iterations=8"
+            )
+        if match["key"] == "model":
+            parsed += parse_overrides(model_overrides(match["value"] or ""))
+        elif match["key"] == "task.tasks" and (match["value"] or "").startswith("["):
+            parsed += parse_overrides(task_overrides(match["value"]))
+        elif _SPEAKER.fullmatch(match["key"]) and not match["sign"] and match["value"][:1] != "{":
+            parsed += parse_overrides(speaker_overrides(match["key"], match["value"]))
+        else:
+            parsed.append(Override(text, match["sign"] or "", match["key"], match["value"]))
+    return parsed
+
+
+def new_speakers(overrides: Sequence[Override]) -> list[str]:
+    """The speakers that the overrides add to the task."""
+    matches = (_NAMED.match(override.text) for override in overrides)
+    return [match[1] or match[2] for match in matches if match]
+
+
+def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection[str]]) -> None:
+    """Refuse groups and options that are not in `groups`."""
+    for override in overrides:
+        if override.key in groups:
+            if override.sign == "~" and "@" not in override.text:
+                raise _needed(override)
+            if override.value is not None and override.value not in groups[override.key]:
+                from dataenvgym.runs.config.own_classes import offered
+
+                options = sorted({*groups[override.key], *offered(override.key)})
+                _refuse_several(override, options)
+                own = f", or your own class ({override.key}=my_module.MyClass)"
+                raise ConfigurationError(
+                    f"there is no {override.text.lstrip('+')}."
+                    f"{did_you_mean(override.value, options)} "
+                    f"The options of {override.key} are: {', '.join(options)}"
+                    f"{own if 'custom' in options else ''}."
+                )
+        elif "/" in override.key:
+            raise ConfigurationError(
+                f"there is no group {override.key!r}.{did_you_mean(override.key, groups)} "
+                f"The groups are: {', '.join(groups)}."
+            )
+
+
+def _refuse_several(override: Override, options: Collection[str]) -> None:
+    """If the value is a list of options, raise an error that says what to do."""
+    named = re.split(r"[\s,]+", (override.value or "").strip("[]() "))
+    if len(named) > 1 and set(named) & set(options):
+        raise ConfigurationError(
+            f"{override.text!r} names {len(named)} options, expected one. Several are for a study: "
+            f"dataenvgym study {override.key}={','.join(named)}"
+        )
+
+
+def check_keys(
+    overrides: Sequence[Override],
+    config: DictConfig,
+    groups: Mapping[str, Collection[str]],
+    options_with: Callable[[str], Sequence[str]] = lambda key: (),
+) -> None:
+    """Refuse a key that is neither in `config` nor added with a `+`, and Hydra's own options.
+
+    `groups` has the options of each group; `options_with` names the options that would have a key.
+    """
+    known = list(keys_of(config))
+    for override in overrides:
+        if override.sign == "~" and override.key in config:
+            raise _needed(override)
+        group = override.key.replace(".", "/")
+        if group != override.key and override.value in groups.get(group, ()):
+            raise ConfigurationError(
+                f"{override.key} is a section of options, and {override.value!r} is one choice of "
+                f"them, which takes a slash: {group}={override.value}"
+            )
+        if override.key.partition(".")[0] == "hydra":
+            raise ConfigurationError(
+                f"{override.text!r} sets an option of Hydra itself, which has no effect here: "
+                "leave it out"
+            )
+        if override.key in groups or override.sign in ("+", "++"):
+            continue
+        is_section = "." not in override.key and OmegaConf.is_dict(config.get(override.key))
+        if (override.key not in known or is_section) and is_model(override.value or ""):
+            name = override.key.rpartition(".")[2]
+            speaker = "NAME" if f"{override.key}." == _OTHERS else name
+            raise ConfigurationError(
+                f"{override.text!r} names a model. Models of the task are its speakers: "
+                f"{_OTHERS}{speaker}={override.value}; the student is model=..."
+            )
+        if override.key not in known:
+            if others := options_with(override.key):
+                more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+                raise ConfigurationError(
+                    f"there is no option {override.key!r} with the chosen {override.section}. It "
+                    f"belongs to {', '.join(others[:5])}{more}: choose that, or leave it out"
+                    + _plus_for_own_class(override, config)
+                )
+            way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
+            raise ConfigurationError(
+                f"there is no option {override.key!r}."
+                f"{_suggestion(override.key, [*groups, *known])}{way_out}"
+            )
+
+
+def _plus_for_own_class(override: Override, config: DictConfig) -> str:
+    section = config.get(override.section)
+    if not OmegaConf.is_dict(section) or "_target_" not in section.keys():  # noqa: SIM118
+        return ""
+    # missing in `custom` until the overrides are applied
+    target = (
+        "" if OmegaConf.is_missing(section, "_target_") else str(section._target_ or "dataenvgym.")
+    )
+    return "" if target.startswith("dataenvgym.") else f". Your class takes it as +{override.text}"
+
+
+def _needed(override: Override) -> ConfigurationError:
+    return ConfigurationError(
+        f"{override.key} cannot be left out ({override.text}): it is always needed. "
+        f"Choose another one, {override.key}=..."
+    )
+
+
+def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:
+    """Refuse a value in `config` with another type than in `default`.
+
+    With `++`, a parameter of a class may get any value; the class's annotations check it later.
+    """
+    for override in overrides:
+        forced = override.sign == "++" and not _of_a_class(config, override.key)
+        if override.sign and not forced:
+            continue
+        before, after = _value(default, override.key), _value(config, override.key)
+        if after is None and _may_be_none(config, override.key):
+            continue
+        if expected := _expectation(before, after):
+            like = f" like {_shown(before)}" if before != {} else ", such as {NAME: VALUE}"
+            raise ConfigurationError(
+                f"{override.key} is {_shown(after)}, expected {expected}{like}"
+            )
+
+
+def _of_a_class(config: DictConfig, key: str) -> bool:
+    """True if the key is in a section with a `_target_`."""
+    parts = key.split(".")
+    sections = (".".join(parts[:n]) for n in range(1, len(parts)))
+    return any(OmegaConf.select(config, f"{section}._target_") for section in sections)
+
+
+def _expectation(before: Any, after: Any) -> str | None:
+    """Describe the value expected in place of `after`; None if `after` is fine."""
+    if before is None:
+        return None
+    kind: Any = type(before)
+    taken = {str: str | list, list: list | dict, dict: dict | str}.get(kind, kind)
+    if kind is dict and "_target_" in before:
+        taken = dict
+    if fits(after, taken):
+        return None
+    return {bool: "true or false,", str: "text (in quotes: '\"...\"')"}.get(kind, named(kind))
+
+
+def _may_be_none(config: DictConfig, key: str) -> bool:
+    """True if the section's class has an option of this name that can be None."""
+    section, _, name = key.rpartition(".")
+    module, _, target = str(OmegaConf.select(config, f"{section}._target_") or "").rpartition(".")
+    try:
+        return takes_null(getattr(import_own(module), target), name)
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return False
+
+
+def _value(config: DictConfig, key: str) -> Any:
+    """The value as plain Python; None if there is none."""
+    try:
+        value = OmegaConf.select(config, key)
+        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    except InterpolationResolutionError:
+        return None
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else shorten(repr(value))
+
+
+def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    """The dotted keys of `config`, including sections."""
+    for name in map(str, config):
+        key = f"{prefix}{name}"
+        yield key
+        if not OmegaConf.is_missing(config, name):
+            node = config._get_node(name)
+            if isinstance(node, DictConfig) and not node._is_none():
+                yield from keys_of(node, f"{key}.")
+
+
+def _suggestion(key: str, known: Sequence[str]) -> str:
+    """`Did you mean`: a key with the same last part, or a similar key in its section, if any."""
+    section, _, last = key.rpartition(".")
+    same = [name for name in known if re.split(r"[./]", name)[-1] == last]
+    if same:
+        return f" Did you mean {same[0]!r}?"
+    siblings = [name for name in known if name.rpartition(".")[0] == section != ""]
+    likely = [name for name in siblings if did_you_mean(last, [name.rpartition(".")[2]])]
+    return did_you_mean(key, likely if siblings else known)

@@ -1,0 +1,122 @@
+"""The folder of a run, and its configuration.
+
+A run resumes with its first configuration. Only keys that do not change
+results (`identity.free_keys`) may differ; more iterations extend the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from dataenvgym.errors import ConfigChangedError, RunDirectoryError
+from dataenvgym.runs.config.identity import decisive_values, follows, run_name
+from dataenvgym.runs.config.workspaces import Workspaces
+from dataenvgym.storage import is_temporary
+
+
+def run_directory(config: DictConfig) -> Path:
+    """The folder of this configuration's run; it may not exist yet."""
+    return Path(str(config.runs_dir)).expanduser() / run_name(config)
+
+
+class _Runs(Workspaces):
+    kind, a_kind, option = "run", "a run", "--runs-dir"
+    sections = frozenset({"task", "agent", "environment", "episode"})
+
+    def decisive(self, config: DictConfig) -> dict[str, Any]:
+        return decisive_values(config)
+
+    def is_begun(self, directory: Path, config: DictConfig) -> bool:
+        files = (path for path in directory.glob("iterations/*/*") if path.is_file())
+        return not all(map(is_temporary, files))
+
+    def follows(self, config: DictConfig, key: str) -> bool:
+        return follows(config, key)
+
+    def recognize(self, directory: Path) -> None:
+        if not (directory / "config.yaml").exists() and not is_hand_made(directory):
+            raise RunDirectoryError(
+                f"{directory} is not the folder of a run: it has neither a config.yaml nor an "
+                "environment.json with iterations"
+            )
+
+    def read(self, directory: Path) -> DictConfig:
+        if is_hand_made(directory):
+            raise RunDirectoryError(
+                f"{directory} is a run made in Python, so it has no config.yaml: continue it in "
+                "Python, or choose another folder (name=..., runs_dir=...)"
+            )
+        return super().read(directory)
+
+    def check(self, directory: Path, config: DictConfig) -> None:
+        super().check(directory, config)
+        done = max(len(list(directory.glob("iterations/*/iteration.json"))) - 1, 0)
+        asked = int(config.episode.iterations)
+        if max(asked, 0) < done:
+            raise ConfigChangedError(
+                f"the run {directory.name!r} has done {done} iterations already, more than "
+                f"episode.iterations={asked} asks for. Ask for {done} or more, choose another name "
+                "(name=...), or start over with --fresh.",
+                keys=("episode.iterations",),
+            )
+
+
+_RUNS = _Runs()
+
+read_config = _RUNS.read
+"""The configuration that a run was begun with; see `Workspaces.read`."""
+find_run = _RUNS.find
+"""The folder of a run, given its path or its name; see `Workspaces.find`."""
+runs_in = _RUNS.names
+"""The names of the runs in a folder, the latest first."""
+
+
+def check_run(config: DictConfig) -> None:
+    """Refuse to resume a run that was begun with another configuration.
+
+    Raises:
+        ConfigChangedError: names the keys that differ; also if the run has done more iterations
+            than requested.
+        RunDirectoryError: as `Workspaces.check`.
+    """
+    _RUNS.check(run_directory(config), config)
+
+
+@contextmanager
+def open_run(config: DictConfig, *, fresh: bool = False) -> Iterator[Path]:
+    """Lock the run's folder, and write its `config.yaml`; see `Workspaces.opened`."""
+    directory = run_directory(config)
+    with _RUNS.opened(directory, config, fresh=fresh):
+        _RUNS.keep(directory, config)
+        yield directory
+
+
+def is_hand_made(directory: Path) -> bool:
+    """True for the folder of a run made in Python, which has no configuration."""
+    has_config = (directory / "config.yaml").exists()
+    is_run = (directory / "environment.json").exists() and (directory / "iterations").is_dir()
+    return is_run and not has_config
+
+
+def is_done(config: DictConfig, directory: Path | None = None, *, or_ended: bool = False) -> bool:
+    """True if the run is finished and has reached the goal of `config`.
+
+    Args:
+        directory: of the run, where it is known already.
+        or_ended: also accept an episode that ended early because its teacher's budget was spent.
+    """
+    from dataenvgym.runs.episodes.summary import is_finished  # a slow import
+
+    return is_finished(
+        directory or run_directory(config),
+        int(config.episode.iterations),
+        target_score=config.environment.get("target_score"),
+        max_records=config.environment.get("max_records"),
+        test_each=bool(config.episode.get("test_each")),
+        or_ended=or_ended,
+    )

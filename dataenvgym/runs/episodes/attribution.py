@@ -1,0 +1,247 @@
+"""The effects of groups of a run's records on its student, from `attribution/attribution.json`.
+
+`evaluation.attribution` measures them; this module reads and shows them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+
+from dataenvgym.environments.iterations import IterationResult
+from dataenvgym.records import Model
+from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
+from dataenvgym.runs.episodes.texts import cell, change, one_line, several
+from dataenvgym.storage import read_json, write_json, write_text
+from dataenvgym.workspace import naming_damage
+
+FOLDER = "attribution"
+_FILE, _TABLE = "attribution.json", "table.md"
+BY_RECORD = "record"
+_SHOWN = 20
+"""Rows that a terminal shows: the first and the last ones."""
+
+
+class GroupEffect(Model):
+    """The effect of a group: the student with all records, compared to that without the group.
+
+    Attributes:
+        score: how much higher the validation score is with the group; the mean over repeats.
+        loss: how much lower the loss on the gold answers is with it; None if it is not known.
+        estimate: the sum of the group's estimates by gradients (see `trainers.influence`), or None.
+    """
+
+    group: str
+    n_records: int
+    score: float
+    loss: float | None = None
+    estimate: float | None = None
+
+
+class Agreement(Model):
+    """Spearman's rank correlation of estimates and measured effects, with its 95% interval.
+
+    The interval is Fisher's, with the standard error of Bonett and Wright (2000); None below 4
+    groups.
+    """
+
+    correlation: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None else f" (95%: {self.low:.2f} to {self.high:.2f})"
+        return f"{self.correlation:.2f}{interval}"
+
+
+class AttributionTable(Model):
+    """The effects of the groups of one iteration's training records.
+
+    Attributes:
+        files: hash of the iteration's files.
+        by: what makes a group: a field of the provenance, "kind", "record", or the groups' file.
+        n_records: of the whole training.
+        repeats: trainings of each group, with different seeds.
+        score: the validation score of the training with all records, repeated with its own seed.
+        loss: its loss on the gold answers.
+        score_noise, loss_noise: an effect below it is not significant (95%); None with one repeat.
+        score_agreement, loss_agreement: of the estimate with each effect.
+        notes: what a reader must know.
+        groups: the most helpful first.
+    """
+
+    iteration: int
+    files: str
+    by: str
+    n_records: int
+    repeats: int
+    score: float
+    loss: float | None = None
+    score_noise: float | None = None
+    loss_noise: float | None = None
+    score_agreement: Agreement | None = None
+    loss_agreement: Agreement | None = None
+    notes: tuple[str, ...] = ()
+    groups: tuple[GroupEffect, ...]
+
+    def table(self, most: int | None = None) -> list[list[str]]:
+        """The names of the columns, and the rows; effects within the noise are in parentheses.
+
+        Args:
+            most: the most rows, of the most and the least helpful groups; None for all.
+        """
+        of_group = [
+            {
+                "records": str(one.n_records),
+                "score": _effect(one.score, self.score_noise, 3),
+                "loss": _effect(one.loss, self.loss_noise, 4),
+                "estimate": "-" if one.estimate is None else f"{one.estimate:+.1f}",
+            }
+            for one in self.groups
+        ]
+        names = ["records", "score", *(name for name in ("loss", "estimate") if self.has(name))]
+        rows = [
+            [one_line(group.group, 40), *(cells[name] for name in names)]
+            for group, cells in zip(self.groups, of_group, strict=True)
+        ]
+        if most is not None and len(rows) > most:
+            rows = [*rows[: most // 2], ["...", *[""] * len(names)], *rows[-(most // 2) :]]
+        return [[self.by if len(self.by) < 20 else "group", *names], *rows]
+
+    def has(self, name: Literal["loss", "estimate"]) -> bool:
+        """True if a group has this value."""
+        return any(getattr(group, name) is not None for group in self.groups)
+
+    def legend(self) -> Iterator[str]:
+        """Sentences about the columns, the noise and the agreement."""
+        yield (
+            f"Effects of {several(len(self.groups), 'group')} of the {self.n_records} records that "
+            f"iteration {self.iteration} was trained on: with all of them the score is "
+            f"{self.score:.3f}. `score` is how much higher it is with the group than without it."
+        )
+        if self.has("loss"):
+            yield (
+                f"`loss` is how much lower the loss on the gold answers ({self.loss:.4f}) is with "
+                "the group."
+            )
+        if self.has("estimate"):
+            text = "`estimate` is made from gradients, without retraining; it only ranks."
+            if self.score_agreement is not None:
+                text += f" Rank correlation with the effect on the score: {self.score_agreement}"
+                if self.loss_agreement is not None:
+                    text += f", on the loss: {self.loss_agreement}"
+                text += "."
+            yield text
+        if self.score_noise is None:
+            yield "One training for each group: the noise is unknown (--repeats 2 or more)."
+        else:
+            noise = f"{self.score_noise:.3f} in score"
+            if self.loss_noise is not None:
+                noise += f", {self.loss_noise:.4f} in loss"
+            yield (f"In parentheses: within the noise of {self.repeats} trainings (95%: {noise}).")
+        yield from self.notes
+
+
+class Attribution(Model):
+    """The contents of `attribution.json`.
+
+    Attributes:
+        tables: one for each iteration and kind of group, the latest last.
+        estimates: by iteration, the estimate of each record by its id.
+    """
+
+    tables: tuple[AttributionTable, ...] = ()
+    estimates: dict[int, dict[str, float]] = {}
+
+    def of(self, results: Sequence[IterationResult]) -> Attribution:
+        """A copy without what was measured before an iteration of these was done again."""
+        files = {one.iteration: fingerprint(one) for one in results}
+        tables = [t for t in self.tables if t.files == files.get(t.iteration)]
+        numbers = {t.iteration for t in tables}
+        kept = {n: by_id for n, by_id in self.estimates.items() if n in numbers}
+        return Attribution(tables=tuple(tables), estimates=kept)
+
+    def with_table(self, table: AttributionTable, estimates: dict[str, float]) -> Attribution:
+        """A copy with this table in place of an earlier one."""
+        key = (table.iteration, table.by)
+        others = [t for t in self.tables if (t.iteration, t.by) != key]
+        known = {**self.estimates, table.iteration: estimates}
+        return Attribution(tables=(*others, table), estimates=known)
+
+    def labels(self, iteration: int) -> dict[str, str]:
+        """Texts for the records of the iteration's training, by id: their effect or estimate."""
+        labels = {
+            record: f"estimate {value:+.1f}"
+            for record, value in self.estimates.get(iteration, {}).items()
+        }
+        for table in self.tables:
+            if (table.iteration, table.by) == (iteration, BY_RECORD):
+                for one in table.groups:
+                    effect = f"score {change(one.score)}"
+                    if one.loss is not None:
+                        effect += f", loss {_effect(one.loss, table.loss_noise, 4)}"
+                    labels[one.group] = "\n".join(
+                        text for text in (effect, labels.get(one.group)) if text
+                    )
+        return labels
+
+
+def fingerprint(result: IterationResult) -> str:
+    """A hash of an iteration's files, which differs once the iteration was done again."""
+    marks = sorted(f"{name} {mark.sha256}" for name, mark in result.files.items())
+    lines = [str(result.iteration), *marks]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def read_attribution(run_directory: Path, results: Sequence[IterationResult]) -> Attribution:
+    """The effects that are known of a run's records; empty without any.
+
+    Args:
+        results: of the run's iterations; what was measured before one was done again is left out.
+
+    Raises:
+        RunDirectoryError: if the file is damaged.
+    """
+    path = run_directory / FOLDER / _FILE
+    if not path.exists():
+        return Attribution()
+    with naming_damage(path, "remove it; `dataenvgym attribute` writes it again"):
+        return Attribution.model_validate(read_json(path)).of(results)
+
+
+def write_attribution(run_directory: Path, attribution: Attribution) -> Path:
+    """Write `attribution.json` and `table.md`; return the path of the latter."""
+    folder = run_directory / FOLDER
+    write_json(folder / _FILE, attribution.model_dump(mode="json"))
+    lines = ["# What helped", *attribution_lines(attribution)]
+    write_text(folder / _TABLE, "\n".join(lines) + "\n")
+    return folder / _TABLE
+
+
+def attribution_lines(attribution: Attribution, most: int | None = None) -> Iterator[str]:
+    """The tables in Markdown.
+
+    Args:
+        most: the most rows of a table; None for all.
+    """
+    for table in attribution.tables:
+        yield ""
+        yield f"### Iteration {table.iteration}, by {cell(table.by)}"
+        yield from markdown_lines([table.table(most)], table.legend())
+
+
+def print_table(table: AttributionTable, console: Console) -> None:
+    """Show a table on a terminal, the most and the least helpful groups of many."""
+    title = f"what helped in iteration {table.iteration}, by {table.by}"
+    print_tables(title, [table.table(_SHOWN)], table.legend(), console)
+
+
+def _effect(value: float | None, noise: float | None, digits: int) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:+.{digits}f}"
+    return f"({text})" if noise is not None and abs(value) <= noise else text

@@ -1,0 +1,148 @@
+"""Prepares text for display: on a terminal, in Markdown, in a figure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from dataenvgym.errors import shorten
+from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
+from dataenvgym.tasks.metrics.estimators import Estimate
+
+_BARS = "▁▂▃▄▅▆▇█"
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def plain(text: str) -> str:
+    """`text` with control characters and text-direction overrides spelled out, as `\\x1b`.
+
+    Line ends and tabs stay; nothing in the result can move a cursor or change a color.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        if c in _BIDI or (c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp"))
+        else c
+        for c in text.replace("\r\n", "\n")
+    )
+
+
+def one_line(text: str, width: int = 80) -> str:
+    """`text` on one line of at most `width` characters, cut off with "..."."""
+    return shorten(" ".join(plain(text).split()), width)
+
+
+def score(value: float | None, digits: int = 3) -> str:
+    """A score with this number of digits, or a dash for None."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def change(value: float | None) -> str:
+    """A difference of scores with its sign, or a dash for None."""
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def interval(found: Estimate | None) -> str:
+    """`+0.012 to +0.034`: the 95% interval, or a dash without one."""
+    if found is None or found.low is None or found.high is None:
+        return "-"
+    return f"{found.low:+.3f} to {found.high:+.3f}"
+
+
+def difference(after: float | None, before: float | None) -> float | None:
+    """`after - before`, or None if one of them is None."""
+    return None if after is None or before is None else after - before
+
+
+def several(n: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def minutes(seconds: float) -> str:
+    """`90 s`, `12 min`, `3.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    whole = round(seconds / 60)
+    return f"{whole} min" if whole < 100 else f"{whole / 60:.1f} h"
+
+
+def counts(numbers: dict[str, int]) -> str:
+    """`3 duplicate, 1 near_duplicate`, or `0`."""
+    return ", ".join(f"{n} {name}" for name, n in sorted(numbers.items())) or "0"
+
+
+def by_fault(n_errors: int, faults: dict[str, int]) -> str:
+    """`4 (3 user, 1 environment)`: the number of instances with an error, by cause."""
+    return f"{n_errors} ({counts(faults)})" if faults else str(n_errors)
+
+
+def refusal_text(refused: Refusal) -> str:
+    """`lost 0.400 in hum, whisper (p = 0.002)`: why the gate refused a student."""
+    where = f"in {', '.join(refused.skills)}" if refused.skills else "on all held problems"
+    return f"lost {refused.drop:.3f} {where} (p = {refused.p:.2g})"
+
+
+def sparkline(values: Sequence[float], width: int = 30) -> str:
+    """The last `width` values as bars, scaled from their lowest to their highest."""
+    values = values[-width:]
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    step = (high - low) / (len(_BARS) - 1) or 1.0
+    return "".join(_BARS[round((v - low) / step)] for v in values)
+
+
+def cell(text: object) -> str:
+    """Text for a cell of a Markdown table."""
+    line = " ".join(plain(str(text)).split())
+    return re.sub(r"([\\`*_{}\[\]<|#])", r"\\\1", line)
+
+
+def markdown_table(
+    names: Sequence[str], rows: Iterable[Iterable[object]], *, numbers: bool = False
+) -> Iterator[str]:
+    """The lines of a Markdown table.
+
+    Args:
+        numbers: all columns but the first are aligned to the right.
+    """
+    yield f"| {' | '.join(map(cell, names))} |"
+    yield f"| --- |{(' ---: |' if numbers else ' --- |') * (len(names) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(map(cell, row))} |"
+
+
+def fenced(text: str) -> str:
+    """Text as a Markdown code block, even if it contains backticks."""
+    text = plain(text)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def conversation(messages: Conversation) -> str:
+    """A conversation, each turn under its role."""
+    return "\n".join(_turn(message) for message in messages)
+
+
+def record(datum: TrainingDatum) -> str:
+    """A record as text: the prompt and the answer or answers, each under its role or label."""
+    lines = []
+    for label, (first, *more) in datum.turns():
+        said = "\n  ".join([_said(first), *map(_turn, more)])
+        lines.append(f"{label}: {said}" if label else said)
+    return "\n".join(lines)
+
+
+def _turn(message: Message) -> str:
+    return f"{message.name or message.role}: {_said(message)}"
+
+
+def _said(message: Message) -> str:
+    """The text of a message, with its tools and tool calls."""
+    tools = "".join(f"\n  may call {tool.name}: {tool.description}" for tool in message.tools)
+    calls = "".join(f"\n  calls {c.name}({c.arguments})" for c in message.tool_calls)
+    return f"{message.content}{tools}{calls}"

@@ -1,0 +1,221 @@
+"""Compares evaluations problem by problem: paired differences, and problems that flipped.
+
+Both students answered the same problems, so each problem has a difference, and the interval is that
+of the mean difference: it is much narrower than those of the two means. Problems that depend on
+each other, such as questions about one passage, are a cluster (`clustered_estimate`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.events import warn_run
+from dataenvgym.records import Model, TaskInstance
+from dataenvgym.runs.evaluation.directory import EVALUATIONS, evaluation_files
+from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
+from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
+from dataenvgym.tasks.metrics.samples import Sample
+
+
+class Flip(Model):
+    """A problem that one student solves in most of its tries, and the other does not.
+
+    Attributes:
+        before, after: the share of right tries.
+    """
+
+    instance_id: str
+    skill: str | None
+    before: float
+    after: float
+    instruction: str
+
+
+class ScoreDifference(Model):
+    """A score of both students over the same problems, and the mean of its paired differences."""
+
+    name: str
+    before: float
+    after: float
+    difference: Estimate
+
+
+class EvaluationComparison(Model):
+    """Two evaluations of the same problems.
+
+    Attributes:
+        task, split: of the problems.
+        before, after: the folders.
+        n, n_clusters: problems that both students have a scored try at, and their clusters.
+        n_unpaired: problems that only one evaluation has, or has a scored try at.
+        scores: the mean reward (`score`), `accuracy`, and named scores that both have.
+        flips: in the order of the problems.
+    """
+
+    task: str
+    split: str
+    before: str
+    after: str
+    n: int
+    n_clusters: int
+    n_unpaired: int
+    scores: tuple[ScoreDifference, ...]
+    flips: tuple[Flip, ...]
+
+
+def compare_evaluations(
+    before: Path, after: Path, *, cluster: str | None = None
+) -> list[EvaluationComparison]:
+    """Compare two evaluations, or two folders of evaluations task by task.
+
+    Args:
+        before, after: folders of evaluations, or folders with such folders: of these, the
+            evaluations of the same task and split are compared.
+        cluster: problems with the same value of this field are a cluster: "skill", "category", or a
+            key of their `data`. None takes each problem by itself.
+
+    Raises:
+        ConfigurationError: if nothing can be compared, or no problem has the field.
+        RunDirectoryError: if one of them is not finished, or is damaged.
+    """
+    sides = [_by_task(before), _by_task(after)]
+    if all(len(side) == 1 for side in sides):  # a task may have been renamed
+        pairs = [(next(iter(sides[0].values())), next(iter(sides[1].values())))]
+    else:
+        pairs = [(sides[0][key], sides[1][key]) for key in sides[0] if key in sides[1]]
+    if not pairs:
+        has = [", ".join(f"{task} ({split})" for task, split in side) for side in sides]
+        raise ConfigurationError(
+            f"{before} and {after} have no task in common: the first has {has[0]}, the second "
+            f"{has[1]}"
+        )
+    for side, folder in zip(sides, (after, before), strict=True):
+        if alone := [one for one in side.values() if not any(one in pair for pair in pairs)]:
+            names = ", ".join(str(one.directory) for one in alone)
+            warn_run(f"{folder} has no evaluation of the same task and split as {names}")
+    return [_compared(*pair, cluster) for pair in pairs]
+
+
+def _by_task(folder: Path) -> dict[tuple[str, str], EvaluationSummary]:
+    found: dict[tuple[str, str], EvaluationSummary] = {}
+    for directory in evaluations_in(folder):
+        if (summary := summarize(directory)) is None:
+            raise RunDirectoryError(
+                f"{directory} is not finished: run its command again, and then compare"
+            )
+        key = summary.task, summary.split
+        if key in found:
+            raise ConfigurationError(
+                f"{found[key].directory} and {directory} are both evaluations of {key[0]} "
+                f"({key[1]}): name one of them, not the folder of both"
+            )
+        found[key] = summary
+    return found
+
+
+@dataclass(frozen=True)
+class _Side:
+    instances: Mapping[str, TaskInstance]
+    tries: Mapping[str, Sequence[Sample]]
+    """The scored tries at each problem that has any."""
+
+    @classmethod
+    def read(cls, summary: EvaluationSummary) -> _Side:
+        files = evaluation_files(summary.directory, EVALUATIONS.read(summary.directory))
+        tries = defaultdict(list)
+        for sample in files.read_samples(summary.samples):
+            if sample.error is None:
+                tries[sample.instance_id].append(sample)
+        return cls({instance.id: instance for instance in files.read_instances()}, tries)
+
+    def means(self, name: str, ids: Sequence[str]) -> list[float] | None:
+        """The mean of a score over the tries at each problem; None if a try does not have it."""
+        found = []
+        for each in ids:
+            values = [_scores(one).get(name) for one in self.tries[each]]
+            known = [value for value in values if value is not None]
+            if len(known) < len(values):
+                return None
+            found.append(fsum(known) / len(known))
+        return found
+
+
+def _scores(sample: Sample) -> dict[str, float]:
+    own = {"score": sample.reward, "accuracy": float(sample.was_correct)}
+    return {**sample.scores, **own}
+
+
+def _compared(
+    before: EvaluationSummary, after: EvaluationSummary, cluster: str | None
+) -> EvaluationComparison:
+    one, other = _Side.read(before), _Side.read(after)
+    ids = [id for id in one.tries if id in other.tries and _same(id, one, other)]
+    if not ids:
+        raise ConfigurationError(
+            f"{before.directory} and {after.directory} have no scored problem in common, and "
+            "only common ones can be compared: evaluate both students on the same task, split and "
+            "--limit"
+        )
+    clusters: defaultdict[object, list[int]] = defaultdict(list)
+    for position, id in enumerate(ids):
+        clusters[_cluster(one.instances[id], cluster)].append(position)
+    scores = []
+    for name in dict.fromkeys(("score", "accuracy", *one.tries[ids[0]][0].scores)):
+        values = [side.means(name, ids) for side in (one, other)]
+        if values[0] is None or values[1] is None:
+            continue
+        gains = [b - a for a, b in zip(*values, strict=True)]
+        scores.append(
+            ScoreDifference(
+                name=name,
+                before=fsum(values[0]) / len(ids),
+                after=fsum(values[1]) / len(ids),
+                difference=clustered_estimate([[gains[i] for i in c] for c in clusters.values()]),
+            )
+        )
+    rights = [side.means("accuracy", ids) or [] for side in (one, other)]
+    return EvaluationComparison(
+        task=after.task,
+        split=after.split,
+        before=str(before.directory),
+        after=str(after.directory),
+        n=len(ids),
+        n_clusters=len(clusters),
+        n_unpaired=len({*one.instances, *other.instances}) - len(ids),
+        scores=tuple(scores),
+        flips=tuple(
+            Flip(
+                instance_id=id,
+                skill=one.instances[id].skill,
+                before=was,
+                after=now,
+                instruction=one.instances[id].instruction,
+            )
+            for id, was, now in zip(ids, *rights, strict=True)
+            if (was > 0.5) != (now > 0.5)
+        ),
+    )
+
+
+def _same(id: str, one: _Side, other: _Side) -> bool:
+    """Whether the problem with this id is the same for both."""
+    first, second = one.instances[id], other.instances[id]
+    return (first.instruction, first.answer) == (second.instruction, second.answer)
+
+
+def _cluster(instance: TaskInstance, field: str | None) -> object:
+    if field is None:
+        return instance.id
+    value = getattr(instance, field) if field in ("skill", "category") else instance.data.get(field)
+    if value is None:
+        known = ", ".join(["skill", "category", *instance.data])
+        raise ConfigurationError(
+            f"--cluster is {field!r}, which the problem {instance.id!r} does not have. Its fields "
+            f"are: {known}"
+        )
+    return str(value)

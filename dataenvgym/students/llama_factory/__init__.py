@@ -1,0 +1,50 @@
+"""LLaMA-Factory's files; no other module of dataenvgym knows their formats.
+
+    entries          a dataset's entry in `dataset_info.json`, and turns of sharegpt rows
+    formats          from training records to dataset rows
+    scored           from scored records to records for LLaMA-Factory's stages
+    parsing          from dataset rows to training records (also with other column names)
+    dataset          whole dataset folders, written as streams
+    reading          and read, like the files of SDPO
+    options          the names of all options of LLaMA-Factory, and ours as keyword arguments
+    training_config  the YAML file for `llamafactory-cli train`
+
+The formats are those of LLaMA-Factory 0.9.5.
+"""
+
+from dataenvgym.students.llama_factory.dataset import WrittenDataset, write_dataset
+from dataenvgym.students.llama_factory.entries import Formatting, Stage, dataset_info_entry
+from dataenvgym.students.llama_factory.formats import (
+    format_records_for_epo,
+    format_records_for_llama_factory_dpo,
+    format_records_for_llama_factory_kto,
+    format_records_for_llama_factory_pt,
+    format_records_for_llama_factory_sft,
+    format_records_for_sdpo,
+    stage_of,
+)
+from dataenvgym.students.llama_factory.options import TrainingOptions
+from dataenvgym.students.llama_factory.reading import read_dataset, read_sdpo_pairs
+from dataenvgym.students.llama_factory.scored import ScoredAs, without_weights
+from dataenvgym.students.llama_factory.training_config import TrainingConfig
+
+__all__ = [
+    "Formatting",
+    "ScoredAs",
+    "Stage",
+    "TrainingConfig",
+    "TrainingOptions",
+    "WrittenDataset",
+    "dataset_info_entry",
+    "format_records_for_epo",
+    "format_records_for_llama_factory_dpo",
+    "format_records_for_llama_factory_kto",
+    "format_records_for_llama_factory_pt",
+    "format_records_for_llama_factory_sft",
+    "format_records_for_sdpo",
+    "read_dataset",
+    "read_sdpo_pairs",
+    "stage_of",
+    "without_weights",
+    "write_dataset",
+]

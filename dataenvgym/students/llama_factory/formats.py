@@ -1,0 +1,284 @@
+"""Training records as rows of a LLaMA-Factory dataset.
+
+LLaMA-Factory trains one stage at a time, and each kind of record belongs to one stage:
+
+    stage   kinds               row in the alpaca formatting
+    sft     supervised, chat    instruction, input, output, system, history
+    dpo     preference          instruction, input, chosen, rejected, system, history
+    kto     kto                 instruction, input, output, kto_tag, system, history
+    pt      text                text
+    scored  scored              none
+
+Stage `scored` is this package's own: LLaMA-Factory has no stage that learns from weights, and
+rejects its name; our trainer for it (`trainers.llama_factory`) adds the stage. Its rows are those
+of chat records, with the column `weights`.
+
+A `chat` record has no alpaca row: it is written in the sharegpt formatting (conversations, system,
+tools). Tools, calls and results, also those of a preference record, are written as text in the
+student's form; so the tools column is empty, and LLaMA-Factory has nothing to format in its own
+way. Every other prompted record can also be written in this formatting, with the same meaning to
+LLaMA-Factory, so a file can hold both supervised and chat records.
+
+All rows of a formatting have the same columns, used or not, because the loader takes a file's
+columns from its beginning. Provenance is not a column, because LLaMA-Factory does not use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, cast
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    DatumKind,
+    KTODatum,
+    PreferenceDatum,
+    ScoredDatum,
+    SupervisedDatum,
+    TrainingDatum,
+)
+from dataenvgym.records.tool_formats import LLAMA_FACTORY, ToolFormat
+from dataenvgym.students.llama_factory.entries import Formatting, Stage
+
+Row = dict[str, Any]
+
+KINDS: Mapping[Stage, tuple[DatumKind, ...]] = {
+    "sft": ("supervised", "chat"),
+    "dpo": ("preference",),
+    "kto": ("kto",),
+    "pt": ("text",),
+    "scored": ("scored",),
+}
+_STAGES: Mapping[str, Stage] = {kind: stage for stage, kinds in KINDS.items() for kind in kinds}
+
+
+def stage_of(record: TrainingDatum) -> Stage:
+    """The stage that trains on such a record."""
+    return _STAGES[record.kind]
+
+
+def format_records_for_llama_factory_sft(
+    records: Iterable[TrainingDatum],
+    *,
+    formatting: Formatting = "alpaca",
+    tool_format: ToolFormat = LLAMA_FACTORY,
+) -> Iterator[Row]:
+    """Rows for stage `sft`, one for each record, generated lazily.
+
+    Args:
+        records: supervised records; with `formatting="sharegpt"` also chat records.
+        formatting: of the rows; the entry in `dataset_info.json` must have the same.
+        tool_format: writes tools and calls as text.
+
+    Raises:
+        ConfigurationError: at a record that has no row in this formatting.
+    """
+    return _format(records, "sft", formatting, tool_format)
+
+
+def format_records_for_llama_factory_dpo(
+    records: Iterable[TrainingDatum],
+    *,
+    formatting: Formatting = "alpaca",
+    tool_format: ToolFormat = LLAMA_FACTORY,
+) -> Iterator[Row]:
+    """Rows for stage `dpo` (`ranking: true`), one for each preference record.
+
+    Args:
+        tool_format: writes tools and calls as text.
+
+    Raises:
+        ConfigurationError: at a record of another kind.
+    """
+    return _format(records, "dpo", formatting, tool_format)
+
+
+def format_records_for_llama_factory_kto(
+    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
+) -> Iterator[Row]:
+    """Rows for stage `kto` (column `kto_tag`), one for each KTO record.
+
+    Raises:
+        ConfigurationError: at a record of another kind.
+    """
+    return _format(records, "kto", formatting)
+
+
+def format_records_for_llama_factory_pt(records: Iterable[TrainingDatum]) -> Iterator[Row]:
+    """Rows for stage `pt`, one for each plain text.
+
+    Raises:
+        ConfigurationError: at a record of another kind.
+    """
+    return _format(records, "pt", "alpaca")
+
+
+def format_records_for_epo(
+    records: Iterable[ScoredDatum], *, tool_format: ToolFormat = LLAMA_FACTORY
+) -> Iterator[Row]:
+    """Rows in the form of EPO's code, a fork of LLaMA-Factory, generated lazily.
+
+    A turn of the assistant has its weight as `score`, a text; a turn that was not scored has 0.0.
+    EPO's files are a JSON array of such rows, in the sharegpt formatting with the one column
+    `messages`. `read_dataset` reads them as scored records.
+
+    Args:
+        tool_format: writes tools and calls as text.
+    """
+    for record in records:
+        messages = tool_format.flatten(record.conversation)
+        leads = messages[0].role == "system"
+        opening = [{"from": "system", "value": messages[0].content}] if leads else []
+        turns = _turns(messages[leads:])
+        replies = (turn for turn in turns if turn["from"] == "gpt")
+        for turn, weight in zip(replies, record.weights, strict=True):
+            turn["score"] = str(weight or 0.0)
+        yield {"conversations": [*opening, *turns]}
+
+
+def format_records_for_sdpo(
+    records: Iterable[PreferenceDatum], *, tool_format: ToolFormat = LLAMA_FACTORY
+) -> Iterator[Row]:
+    """Rows in the form of SDPO's code, a fork of LLaMA-Factory: two for each pair, the worse first.
+
+    SDPO's files are a JSON array of such dialogues. `read_sdpo_pairs` reads them.
+
+    Args:
+        tool_format: writes tools and calls as text.
+    """
+    for record in records:
+        for answer in reversed(record.segments):
+            messages = tool_format.flatten((*record.prompt, *answer))
+            leads = messages[0].role == "system"
+            opening = [{"from": "system", "value": messages[0].content}] if leads else []
+            yield {"conversations": [*opening, *_turns(messages[leads:])]}
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _prompted_row(record: SupervisedDatum | KTODatum | PreferenceDatum, **answer: Any) -> Row:
+    """An alpaca row; the columns of the answer are between those of the prompt."""
+    return {
+        "instruction": record.instruction,
+        "input": record.input,
+        **answer,
+        "system": record.system,
+        "history": [list(turn) for turn in record.history],
+    }
+
+
+def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
+    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.segments)
+    row = _prompted_row(record, chosen=chosen, rejected=rejected)
+    return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
+
+
+def _answer(messages: Conversation) -> str | list[dict[str, str]]:
+    """The text of an answer; a segment becomes turns, which only our trainers learn."""
+    return messages[0].content if len(messages) == 1 else _turns(messages)
+
+
+def as_segment(answer: str | list[dict[str, str]]) -> list[dict[str, str]]:
+    """An answer of a row in the form of one with several turns."""
+    return [{"from": "gpt", "value": answer}] if isinstance(answer, str) else answer
+
+
+def _turns(messages: Conversation) -> list[dict[str, str]]:
+    return [
+        {"from": "gpt" if m.role == "assistant" else "human", "value": m.content} for m in messages
+    ]
+
+
+def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
+    """The columns of a conversation whose plain turns fit alpaca's history."""
+    messages = tool_format.flatten(prompt)
+    leads = messages[0].role == "system"
+    *earlier, last = (message.content for message in messages[leads:])
+    return {
+        "instruction": last,
+        "system": messages[0].content if leads else "",
+        "history": [list(turn) for turn in zip(earlier[::2], earlier[1::2], strict=True)],
+    }
+
+
+def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
+    messages = tool_format.flatten(record.conversation)
+    leads = messages[0].role == "system"
+    row: Row = {
+        "conversations": _turns(messages[leads:]),
+        "system": messages[0].content if leads else "",
+        "tools": "",
+    }
+    return row | {"weights": list(record.weights)} if isinstance(record, ScoredDatum) else row
+
+
+def as_sharegpt(row: Row) -> Row:
+    """The row of the sharegpt formatting with the same meaning as the alpaca row."""
+    turns = []
+    for question, reply in row["history"]:
+        turns.append({"from": "human", "value": question})
+        turns.append({"from": "gpt", "value": reply})
+    instruction, more = row["instruction"], row["input"]
+    turns.append({"from": "human", "value": f"{instruction}\n{more}" if more else instruction})
+    if "output" in row:
+        turns.append({"from": "gpt", "value": row["output"]})
+    new: Row = {"conversations": turns, "system": row["system"], "tools": ""}
+    for side in ("chosen", "rejected"):
+        if side in row:
+            answer = row[side]
+            new[side] = {"from": "gpt", "value": answer} if isinstance(answer, str) else answer
+    if "kto_tag" in row:
+        new["kto_tag"] = row["kto_tag"]
+    return new
+
+
+_ROW_OF: Mapping[str, Callable[..., Row]] = {
+    "supervised": lambda record, tool_format: _prompted_row(record, output=record.output),
+    "chat": _chat_row,
+    "scored": _chat_row,
+    "preference": _preference_row,
+    "kto": lambda record, tool_format: _prompted_row(
+        record, output=record.output, kto_tag=record.desirable
+    ),
+    "text": lambda record, tool_format: {"text": record.text},
+}
+
+
+def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
+    """Makes rows in the kind's own form: sharegpt for conversations, alpaca otherwise."""
+    return partial(_ROW_OF[kind], tool_format=tool_format)
+
+
+def _format(
+    records: Iterable[TrainingDatum],
+    stage: Stage,
+    formatting: Formatting,
+    tool_format: ToolFormat = LLAMA_FACTORY,
+) -> Iterator[Row]:
+    for index, record in enumerate(records):
+        kind = record.kind
+        if kind not in KINDS[stage]:
+            raise wrong_kind(kind, stage, index)
+        if kind == "chat" and formatting == "alpaca":
+            raise ConfigurationError(
+                f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
+                "pass formatting='sharegpt', which takes supervised records as well"
+            )
+        row = row_maker(kind, tool_format)(record)
+        natural = formatting == "alpaca" or kind == "chat"
+        yield row if natural else as_sharegpt(row)
+
+
+def wrong_kind(kind: str, stage: Stage, index: int) -> ConfigurationError:
+    """The error for a record that does not belong to the stage."""
+    wanted = " or ".join(repr(kind) for kind in KINDS[stage])
+    other = cast("str | None", _STAGES.get(kind))
+    return ConfigurationError(
+        f"record {index} is of kind {kind!r}, expected {wanted}: LLaMA-Factory trains one stage "
+        f"at a time, here {stage!r}, and {kind!r} belongs to {other!r}; write the records of each "
+        "stage to a dataset of their own and train on one after the other"
+    )

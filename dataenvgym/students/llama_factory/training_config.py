@@ -1,0 +1,349 @@
+"""The YAML file for `llamafactory-cli train`, as a typed model.
+
+Fields have exactly the names of LLaMA-Factory's options, so LLaMA-Factory accepts our files, and we
+can read files from others. Options without a field go through `extra`. A name that LLaMA-Factory
+does not know never gets into a file, because it would refuse the whole file. The exceptions are
+for our trainers alone: stage `scored`, which LLaMA-Factory lacks, with its options `scored_...`,
+`curriculum`, and `chat_template_kwargs` other than LLaMA-Factory's own `enable_thinking`.
+
+Defaults suit the pocket student. Ours differ where LLaMA-Factory's own would get in the way: no
+checkpoints (the adapter is saved at the end), an output folder may exist, no cached data, no
+packing (LLaMA-Factory packs in stage `pt`, and drops an incomplete block: all of a small data set).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Unpack
+
+import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from dataenvgym import storage
+from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
+from dataenvgym.options import Given
+from dataenvgym.records import Model
+from dataenvgym.students.llama_factory.curriculum import Curriculum, Section
+from dataenvgym.students.llama_factory.options import KNOWN_OPTIONS, OneTraining, Schedule
+
+
+def _joined(value: Any) -> Any:
+    """A list of names, which LLaMA-Factory also accepts, joined with commas."""
+    names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    return ",".join(value) if names else value
+
+
+PathOption = Annotated[str, BeforeValidator(lambda v: os.fspath(v) if isinstance(v, Path) else v)]
+NamesOption = Annotated[str, BeforeValidator(_joined)]
+
+# LLaMA-Factory's own defaults, where they differ from ours.
+_SILENT: Mapping[str, JsonValue] = {
+    "do_train": False,
+    "lora_rank": 8,
+    "cutoff_len": 2048,
+    "overwrite_cache": False,
+    "overwrite_output_dir": False,
+    "logging_steps": 500,
+    "save_strategy": "steps",
+    "per_device_train_batch_size": 8,
+    "learning_rate": 5e-5,
+    "num_train_epochs": 3.0,
+    "lr_scheduler_type": "linear",
+    "seed": 42,
+}
+
+
+class TrainingConfig(Model):
+    """One training, in LLaMA-Factory's terms.
+
+    Attributes are LLaMA-Factory's options with the same meaning; these need an explanation:
+
+    Attributes:
+        model_name_or_path, dataset, dataset_dir, output_dir: None until the place of the training
+            is known; `write` needs them.
+        adapter_name_or_path: the adapter to continue; None starts a new one.
+        dataset: one name, or several with commas between.
+        template: name of a LLaMA-Factory template; None uses the tokenizer's own chat template.
+        stage: "rm" and "ppo" are only for LLaMA-Factory: no trainer in this package has them.
+            "scored" is ours, and needs one of our trainers.
+        finetuning_type: "freeze" and "full" train the student's own weights; `output_dir` then
+            has a whole student, not an adapter.
+        lora_target: module names with commas between, or "all" for every linear layer.
+        pref_discount: lets later turns of a pair's segments count less, as DMPO does (.7, say):
+            turn t of T counts (1 - discount^(T - t)) / (1 - discount^T), from t = 0. None: all
+            count the same.
+        scored_reduction: how the losses of an update's scored records are combined: "mean" or "sum"
+            over conversations, in each of which all turns count the same, or "token_mean", in
+            which all tokens count the same (DAPO).
+        scored_clip: limits the change by one training: it clips the ratio of a token's probability
+            to the one at sampling time to 1 - clip .. 1 + clip (PPO; .2 is usual). None: no clip.
+        scored_clip_high: another bound above, 1 + clip_high (DAPO uses .28). None: as scored_clip.
+        scored_clip_dual: for weights below 0, the ratio from which on nothing more is learned,
+            above 1 (dual-clip PPO; 10, say). None: no bound.
+        scored_kl: the weight of a penalty for the distance from the base, the KL divergence (GRPO;
+            1e-4, say). The base is the student without an adapter; if its own weights are trained,
+            the student before the training. None: no penalty.
+        scored_as: the kind into which scored records are converted before a training: "sft" takes
+            the dialogues that are good enough, "kto" each turn by the sign of its weight, "dpo"
+            pairs of replies to the same beginning. None keeps them, for the trainer's stage
+            `scored`.
+        scored_segment: how many turns each side of a pair has for `scored_as="dpo"`, from the first
+            that differs on: a number, or "tail" for all that both have; None is 1, the only number
+            that LLaMA-Factory supports.
+        scored_threshold: the mean weight of a dialogue that is good enough for `scored_as="sft"`.
+        chat_template_kwargs: values that the chat template has in every prompt, from the predictor.
+        quantization_bit: loads the student quantized to this number of bits (QLoRA).
+        deepspeed: DeepSpeed's configuration, or the path of a file with it.
+        effective_batch_size: the number of records of an update, over all devices: the trainer sets
+            `gradient_accumulation_steps` by it. None leaves that as it is.
+        curriculum: sections of a training in stage `sft`, one after another, each with its mixture
+            of records; in place of `num_train_epochs` (docs/strategies.md#a-curriculum). None
+            trains on all records in random order.
+        max_steps: -1 uses `num_train_epochs`.
+        warmup_steps: a number of steps, or, below 1, a share of all steps.
+        seed: below 2**32, numpy's limit.
+        extra: more options of LLaMA-Factory by name, written unchanged.
+
+    Raises:
+        ConfigurationError: for an unknown option or an invalid value.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False, protected_namespaces=())
+
+    model_name_or_path: Given[PathOption | None] = None
+    adapter_name_or_path: Given[PathOption | None] = None
+
+    stage: Given[Literal["pt", "sft", "rm", "ppo", "dpo", "kto", "scored"]] = "sft"
+    do_train: Given[bool] = True
+    finetuning_type: Literal["lora", "freeze", "full"] = "lora"
+    lora_rank: int = Field(default=16, ge=1)
+    lora_alpha: int = Field(default=32, ge=1)
+    lora_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    lora_target: NamesOption = Field(default="all", min_length=1)
+    use_rslora: bool = False
+    use_dora: bool = False
+    quantization_bit: Literal[2, 3, 4, 5, 6, 8] | None = None
+    deepspeed: PathOption | dict[str, JsonValue] | None = None
+    pref_beta: float = Field(default=0.1, gt=0.0)
+    pref_ftx: float = Field(default=0.0, ge=0.0)
+    pref_discount: float | None = Field(default=None, gt=0.0, lt=1.0)
+    pref_loss: Literal["sigmoid", "hinge", "ipo", "kto_pair", "orpo", "simpo"] = "sigmoid"
+    kto_chosen_weight: float = Field(default=1.0, ge=0.0)
+    kto_rejected_weight: float = Field(default=1.0, ge=0.0)
+    scored_reduction: Literal["mean", "sum", "token_mean"] = "mean"
+    scored_clip: float | None = Field(default=None, gt=0.0, lt=1.0)
+    scored_clip_high: float | None = Field(default=None, gt=0.0)
+    scored_clip_dual: float | None = Field(default=None, gt=1.0)
+    scored_kl: float | None = Field(default=None, ge=0.0)
+    scored_as: Literal["sft", "kto", "dpo"] | None = None
+    scored_threshold: float = 0.5
+    scored_segment: Annotated[int, Field(ge=1)] | Literal["tail"] | None = None
+
+    dataset: Given[NamesOption | None] = None
+    dataset_dir: Given[PathOption | None] = None
+    template: str | None = None
+    cutoff_len: int = Field(default=512, ge=2)
+    packing: bool = False
+    overwrite_cache: Given[bool] = True
+    preprocessing_num_workers: int | None = Field(default=None, ge=1)
+
+    output_dir: Given[PathOption | None] = None
+    overwrite_output_dir: Given[bool] = True
+    chat_template_kwargs: Given[dict[str, JsonValue]] = {}
+    logging_steps: int = Field(default=10, ge=1)
+    save_strategy: Literal["no", "steps", "epoch", "best"] = "no"
+    report_to: NamesOption = "none"
+
+    per_device_train_batch_size: int = Field(default=16, ge=1)
+    gradient_accumulation_steps: int = Field(default=1, ge=1)
+    effective_batch_size: int | None = Field(default=None, ge=1)
+    curriculum: Curriculum | None = None
+    learning_rate: float = Field(default=1e-3, gt=0.0)
+    num_train_epochs: float = Field(default=5.0, gt=0.0)
+    max_steps: int = Field(default=-1, ge=-1)
+    lr_scheduler_type: Schedule = "cosine"
+    warmup_steps: float = Field(default=0.0, ge=0.0)
+    weight_decay: float = Field(default=0.0, ge=0.0)
+    max_grad_norm: float = Field(default=1.0, ge=0.0)
+    bf16: bool = False
+    fp16: bool = False
+    pure_bf16: bool = False
+    seed: Given[int] = Field(default=0, ge=0, lt=2**32)
+
+    extra: dict[str, JsonValue] = {}
+
+    def __init__(self, **options: Unpack[OneTraining]) -> None:
+        given: dict[str, Any] = {**options}
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(map(str, first["loc"]))
+            known = {**TrainingConfig.model_fields}
+            if len(first["loc"]) > 1:
+                known = {**Curriculum.model_fields, **Section.model_fields}
+            if first["type"] != "extra_forbidden":
+                raise ConfigurationError(first_fault(error)) from None
+            why = (
+                "is an option of LLaMA-Factory without a field here, expected in 'extra'."
+                if name in KNOWN_OPTIONS
+                else f"is not a training option.{did_you_mean(str(first['loc'][-1]), known)}"
+            )
+            raise ConfigurationError(f"{name!r} {why}") from None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> TrainingConfig:
+        for name in self.extra:
+            if name not in KNOWN_OPTIONS:
+                raise ValueError(
+                    f"'extra' has {name!r}, which LLaMA-Factory does not know."
+                    f"{did_you_mean(name, KNOWN_OPTIONS)}"
+                )
+            if name in type(self).model_fields:
+                raise ValueError(f"{name!r} is in 'extra', expected it as an option of its own")
+        if self.bf16 + self.fp16 + self.pure_bf16 > 1:
+            raise ValueError("several of bf16, fp16 and pure_bf16 are on, expected one at most")
+        if self.chat_template_kwargs and "enable_thinking" in self.extra:
+            raise ValueError(
+                f"enable_thinking is {self.extra['enable_thinking']!r} in trainer.extra, and "
+                f"predictor.chat_template_kwargs is {self.chat_template_kwargs}, which holds for "
+                "the trainer, too: leave it out of trainer.extra"
+            )
+        if self.curriculum is not None and self.max_steps > 0:
+            raise ValueError(
+                f"max_steps is {self.max_steps} and curriculum is set, expected one of them"
+            )
+        for name in ("scored_clip_high", "scored_clip_dual"):
+            if self.scored_clip is None and getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)} and scored_clip is not set, expected both: "
+                    "set scored_clip (0.2 is usual)"
+                )
+        return self
+
+    def with_options(self, **options: Unpack[OneTraining]) -> TrainingConfig:
+        """A copy of this configuration with some options changed, checked like any other.
+
+        Raises:
+            ConfigurationError: see the constructor.
+        """
+        return TrainingConfig(**{**dict(self), **options})
+
+    def accumulating(self, n_devices: int) -> TrainingConfig:
+        """The configuration for so many devices: what `effective_batch_size` means there.
+
+        Raises:
+            ConfigurationError: if it is no multiple of the batches of all devices, or if
+                `gradient_accumulation_steps` is set too.
+        """
+        if (wanted := self.effective_batch_size) is None:
+            return self
+        together = self.per_device_train_batch_size * n_devices
+        if wanted % together:
+            raise ConfigurationError(
+                f"effective_batch_size is {wanted}, expected a multiple of {together}: "
+                f"per_device_train_batch_size is {self.per_device_train_batch_size}, and there "
+                f"{'is 1 device' if n_devices == 1 else f'are {n_devices} devices'}"
+            )
+        if self.gradient_accumulation_steps not in (1, wanted // together):
+            raise ConfigurationError(
+                f"gradient_accumulation_steps is {self.gradient_accumulation_steps} and "
+                f"effective_batch_size is {wanted}, expected one of them"
+            )
+        return self.with_options(gradient_accumulation_steps=wanted // together)
+
+    def options(self) -> dict[str, JsonValue]:
+        """All options in LLaMA-Factory's form, without those that are None."""
+        # used before a dataset is written, or before a training
+        own = {"effective_batch_size", "scored_as", "scored_threshold", "scored_segment"}
+        if self.stage != "scored":
+            own |= {name for name in type(self).model_fields if name.startswith("scored_")}
+        if self.stage != "dpo":
+            own.add("pref_discount")
+        given = self.chat_template_kwargs
+        is_theirs = len(given) == 1 and isinstance(given.get("enable_thinking"), bool)
+        if is_theirs or not given:
+            own.add("chat_template_kwargs")
+        found = self.model_dump(exclude_none=True, exclude={"extra", "curriculum", *own})
+        if self.curriculum is not None:
+            found["curriculum"] = self.curriculum.model_dump(mode="json", exclude_none=True)
+        return found | (given if is_theirs else {}) | self.extra
+
+    def write(self, path: Path) -> None:
+        """Write the file for `llamafactory-cli train`, atomically.
+
+        LLaMA-Factory resolves paths against its working folder. So that it may be started anywhere,
+        they are written absolute (a model or adapter that is not a folder here is a name on the
+        Hugging Face hub, and stays).
+
+        Raises:
+            ConfigurationError: if a path or the dataset is not known yet, or if its name contains
+                characters that LLaMA-Factory would interpret.
+        """
+        options = self.options()
+        needed = ("model_name_or_path", "dataset", "dataset_dir", "output_dir")
+        if missing := [name for name in needed if not options.get(name)]:
+            raise ConfigurationError(f"{missing} not set, expected before {path.name} is written")
+        for name in ("model_name_or_path", "adapter_name_or_path", "dataset_dir", "output_dir"):
+            value = options.get(name)
+            if isinstance(value, str) and (name.endswith("_dir") or Path(value).is_dir()):
+                options[name] = os.path.abspath(value)
+        # the next training continues from this one
+        adapters = (str(options.get("adapter_name_or_path", "")), str(options["output_dir"]))
+        for adapter in (path for path in adapters if "," in path and os.path.isabs(path)):
+            raise ConfigurationError(
+                f"an adapter's folder is {adapter!r}, expected no comma in a folder's name: "
+                "LLaMA-Factory would take it for several"
+            )
+        for name, value in options.items():
+            if isinstance(value, str) and "${" in value:
+                raise ConfigurationError(
+                    f"{name} is {value!r}, expected no '${{' in it: LLaMA-Factory reads the file "
+                    "with OmegaConf, which takes that for a reference"
+                )
+        storage.write_text(
+            path, yaml.dump(options, Dumper=_Dumper, sort_keys=False, width=math.inf)
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> TrainingConfig:
+        """Read a training file for LLaMA-Factory, from `write` or another source.
+
+        Options that the file does not have get LLaMA-Factory's own defaults, not ours.
+
+        Raises:
+            DatasetFormatError: naming the file, the value found and the one expected.
+        """
+        try:
+            found = yaml.safe_load(path.read_bytes())
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise DatasetFormatError(f"{path}: expected YAML: {error}") from None
+        if not isinstance(found, Mapping):
+            raise DatasetFormatError(f"{path}: found {found!r}, expected options by name")
+        options = {**_SILENT, **{name: v for name, v in found.items() if v is not None}}
+        if "lora_alpha" not in options and isinstance(options["lora_rank"], int):
+            options["lora_alpha"] = 2 * options["lora_rank"]
+        options.setdefault("packing", options.get("stage") == "pt")
+        if isinstance(thinks := options.pop("enable_thinking", None), bool):
+            options["chat_template_kwargs"] = {"enable_thinking": thinks}
+        fields = cls.model_fields.keys() - {"extra"}
+        extra = {name: options.pop(name) for name in tuple(options) if name not in fields}
+        try:
+            return cls(**options, extra=extra)
+        except ConfigurationError as error:
+            raise DatasetFormatError(f"{path}: {error}") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes texts that PyYAML would not, such as "1e3": OmegaConf's YAML has more numbers."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    plain = text[:1].isalpha() or text[:1] == "/"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Dumper.add_representer(str, _represent_text)

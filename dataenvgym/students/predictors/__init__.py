@@ -1,0 +1,25 @@
+"""Predictors: students that answer conversations, and that can be trained.
+
+in_process        transformers and PEFT in this process
+answering         ... from conversations to replies
+adapted_student   ... its base model, tokenizer and present adapter
+generation        ... from conversations to the tokens of the replies, in batches
+checkpoints       ... its adapter or weights as a folder, and training on records
+vllm              a vLLM server, whose adapters change while it runs
+openai            any model behind an OpenAI-compatible API; it cannot be trained
+scripted          answers by a function; for tests and examples
+"""
+
+from dataenvgym.students.predictors.adapted_student import RemembersFormer
+from dataenvgym.students.predictors.in_process import InProcessPredictor
+from dataenvgym.students.predictors.openai import OpenAIPredictor
+from dataenvgym.students.predictors.scripted import ScriptedPredictor
+from dataenvgym.students.predictors.vllm import VllmPredictor
+
+__all__ = [
+    "InProcessPredictor",
+    "OpenAIPredictor",
+    "RemembersFormer",
+    "ScriptedPredictor",
+    "VllmPredictor",
+]

@@ -1,0 +1,354 @@
+"""The student in this process: transformers and PEFT, on CPU or one GPU."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.interfaces import (
+    AdapterJob,
+    Failure,
+    PredictorInterface,
+    Reply,
+    SamplingParameters,
+    TrainingRun,
+)
+from dataenvgym.records import Conversation, TrainingDatum
+from dataenvgym.records.tool_formats import (
+    COMPLETION,
+    DEFAULT,
+    StudentFormat,
+    ToolFormat,
+    is_completion,
+    training_format,
+)
+from dataenvgym.students.external import external_models
+from dataenvgym.students.pocket import students, tool_format_of
+from dataenvgym.students.predictors.adapted_student import (
+    AdaptedStudent,
+    BaseStudent,
+    RemembersFormer,
+)
+from dataenvgym.students.predictors.adapter_jobs import train_jobs
+from dataenvgym.students.predictors.answering import Answering
+from dataenvgym.students.predictors.checkpoints import (
+    check_bare,
+    checked_kwargs,
+    describe_learner,
+    initial_folder,
+    kind_of,
+    train_on,
+)
+from dataenvgym.students.predictors.record_measures import MeasuresHere
+from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.students.trainers.interface import options_of
+from dataenvgym.students.trainers.meeting import answer_here
+
+_OPTIONS = (
+    *("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format"),
+    "chat_template_kwargs",
+)
+_DTYPES = ("float32", "bfloat16", "float16")
+
+
+class InProcessPredictor(RemembersFormer, MeasuresHere):
+    """A student that runs with transformers and learns with PEFT.
+
+    It is loaded at first use, and the base model only once, however often adapters change. On CPU,
+    replies depend only on the call and on `batch_size`, not on `threads`. All methods may be called
+    from any thread; on CPU, one call computes at a time.
+
+    Args:
+        student: "pocket", or the name of another pocket student (`Task.student`), "smollm2"
+            (`dataenvgym external install smollm2`), a folder in Hugging Face format, or a name on
+            its hub.
+        trainer: an object with `train` (see `TrainerInterface`); None uses the in-process trainer
+            with its default options.
+        adapter: the folder of the student's initial adapter; `reset` returns to it.
+        batch_size: largest number of conversations answered at the same time.
+        threads: CPU cores to compute on, one batch on each.
+        device: "cpu", "cuda", or "auto" for CUDA if there is any.
+        dtype: "float32", "bfloat16" or "float16".
+        tool_format: how tools and calls are written in prompts and training data (see
+            `tool_formats`); None uses "hermes" for "smollm2", the format of its pretraining for a
+            pocket student, or else "llama_factory".
+        format: "chat" puts prompts into the student's chat template, which it must have.
+            "completion" gives the student the bare text to complete, and trains it on prompt and
+            completion (docs/real_model.md).
+        chat_template_kwargs: values for the student's chat template, such as {enable_thinking:
+            false}, in evaluation and training (docs/teachers.md).
+
+    Raises:
+        ConfigurationError: for an invalid value; at first use, if the student cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        student: str | Path = "pocket",
+        trainer: TrainerInterface | None = None,
+        *,
+        adapter: str | Path | None = None,
+        batch_size: int = 64,
+        threads: int = 2,
+        device: str = "cpu",
+        dtype: str = "float32",
+        tool_format: str | None = None,
+        format: StudentFormat = "chat",
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_at_least(1, batch_size=batch_size, threads=threads)
+        check_one_of(_DTYPES, dtype=dtype)
+        self.student = resolve_student(student)
+        self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
+        options_of(self.trainer)  # raises if it is not a trainer
+        self.adapter = initial_folder(adapter)
+        self.batch_size = batch_size
+        self.threads = threads
+        self.device = device
+        self.dtype = dtype
+        self.format = format
+        self.tool_format: str | None = None
+        self._format: ToolFormat = COMPLETION
+        if not (is_bare := is_completion(format, tool_format)):
+            self.tool_format = tool_format or own_tool_format(self.student)
+            self._format = training_format(self.tool_format)
+        else:
+            check_bare(options_of(self.trainer))
+        self.chat_template_kwargs = checked_kwargs(
+            chat_template_kwargs, self.student, self.trainer, is_bare=is_bare
+        )
+        base = BaseStudent(
+            self.student,
+            device=device,
+            dtype=dtype,
+            is_chat=not is_bare,
+            chat_template_kwargs=self.chat_template_kwargs,
+        )
+        self._loaded = AdaptedStudent(base)
+        self._is_fresh = self.adapter is not None  # the adapter has yet to be loaded
+        self._lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, or one sent to another process, is the untouched student, not yet loaded."""
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return partial(type(self), **options), (self.student, self.trainer)
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        """One reply or failure for each conversation, in their order.
+
+        A conversation that is too long for the student, or that its chat template cannot render,
+        is a failure; the others are answered.
+
+        Raises:
+            ConfigurationError: if `sampling` has a `json_schema`.
+        """
+
+        def key() -> str:
+            known = (
+                *(self.student, self.format, self.tool_format, self.dtype, self.device),
+                self.chat_template_kwargs,
+            )
+            return repr((*known, self.batch_size, sampling, conversations))
+
+        with self._lock:
+            answer = partial(self._answering.replies, self._student, conversations, sampling)
+            return list(answer_here(answer, key if self._student.folder is None else None))
+
+    def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
+        """The failure of each conversation that could not be answered; None for the others.
+
+        Nothing is answered: it says before an evaluation that its problems are too long.
+        """
+        with self._lock:
+            return self._answering.refusals(self._student, conversations)
+
+    def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
+        """Write the dataset and the training's file, run the trainer, load the adapter.
+
+        All files go into `run.directory` (see `checkpoints.train_on`). If it raises, the student
+        answers as before.
+
+        Raises:
+            ConfigurationError: for records of several stages, or options that cannot work.
+            UnsupportedStageError, TrainingError, AdapterError: from the trainer and `load`.
+        """
+        before = self.adapter if self._is_fresh else self._loaded.folder
+        folder = train_on(
+            training_data,
+            run,
+            trainer=self.trainer,
+            student=self.student,
+            current=partial(self._current, run),
+            initial=self.adapter,
+            tool_format=self._format,
+            chat_template_kwargs=self.chat_template_kwargs,
+        )
+        with run.phase("load"):
+            self.load(folder)
+        self.remember_former(before)
+
+    @property
+    def _answering(self) -> Answering:
+        return Answering(self._format, self.batch_size, self.threads)
+
+    @property
+    def _student(self) -> AdaptedStudent:
+        """The student with its initial adapter."""
+        with self._lock:
+            if self._is_fresh and self.adapter is not None:
+                self._loaded.load(self.adapter)
+                self._is_fresh = False
+            return self._loaded
+
+    def _current(self, run: TrainingRun) -> Path | None:
+        """The folder with the present adapter; written again if it is gone."""
+        folder = self._student.folder
+        if folder is not None and kind_of(folder) is None:
+            folder = run.directory / "start"
+            self._student.save(folder)
+        return folder
+
+    def save(self, path: Path) -> None:
+        """Write the adapter in PEFT format to the folder `path`.
+
+        A student that has learned nothing has no adapter: the folder then has a note about that,
+        which `load` understands and PEFT does not. A student whose own weights were trained
+        (`full`, `freeze`) is written as a whole.
+        """
+        self._student.save(path)
+
+    def load(self, path: Path) -> None:
+        """Answer with the adapter (or whole student) in `path`, from `save`, a trainer or PEFT.
+
+        Raises:
+            AdapterError: if there is none, or it is broken or fits another student; the student
+                then answers as before.
+        """
+        with self._lock:
+            self._loaded.load(path)
+            self._is_fresh, self._former = False, "unknown"
+
+    def with_adapter(self, folder: Path | None) -> PredictorInterface:
+        """A predictor that answers with the adapter in `folder`; None for the untouched student.
+
+        It shares the base model's weights, also in float32, where the order of two almost equally
+        likely tokens may differ from that after `load`. A whole student has weights of its own. The
+        student itself is unchanged, and both compute one call at a time.
+
+        Raises:
+            AdapterError: see `load`.
+        """
+        folder = self.adapter if folder is None else folder
+        with self._lock:
+            student = AdaptedStudent(self._loaded.base, apart=True)
+            if folder is not None:
+                student.load(folder)
+        return _Beside(self, student)
+
+    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
+        """See `ManyAdapters`; trainings that the in-process trainer does share their steps."""
+        return train_jobs(
+            jobs,
+            trainer=self.trainer,
+            student=self.student,
+            initial=self.adapter,
+            tool_format=self._format,
+            chat_template_kwargs=self.chat_template_kwargs,
+            threads=self.threads,
+        )
+
+    def predict_each(
+        self,
+        adapters: Sequence[Path | None],
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+    ) -> list[Reply | Failure]:
+        """See `ManyAdapters`.
+
+        Adapters with few conversations each answer in common batches; others one after another.
+        """
+        folders = [self.adapter if folder is None else folder for folder in dict.fromkeys(adapters)]
+        numbers = {folder: i for i, folder in enumerate(dict.fromkeys(adapters))}
+        few = len(conversations) < len(numbers) * self.batch_size / 2
+        with self._lock:
+            shared = self._loaded.base.row_adapters(folders) if few else None
+            if shared is not None:
+                of_rows = [numbers[folder] for folder in adapters]
+                untouched = AdaptedStudent(self._loaded.base)
+                return self._answering.replies(untouched, conversations, sampling, shared, of_rows)
+            replies: dict[int, Reply | Failure] = {}
+            for folder, own_folder in zip(numbers, folders, strict=True):
+                student = AdaptedStudent(self._loaded.base)
+                if own_folder is not None:
+                    student.load(own_folder)
+                own = [i for i, other in enumerate(adapters) if other == folder]
+                asked = [conversations[i] for i in own]
+                replies |= zip(own, self._answering.replies(student, asked, sampling), strict=True)
+        return [replies[i] for i in range(len(conversations))]
+
+    def reset(self) -> None:
+        """Return to the untouched student with its initial adapter."""
+        with self._lock:
+            self._loaded.reset()
+            self._is_fresh = self.adapter is not None
+            self.remember_former(None)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether it answers with something else than its initial adapter."""
+        with self._lock:
+            return self._loaded.folder not in (None, self.adapter)
+
+    def describe(self) -> dict[str, Any]:
+        """The student and its training settings, for the run directory."""
+        name = type(self).__name__
+        config = options_of(self.trainer)
+        written = self.tool_format, self.chat_template_kwargs
+        return describe_learner(name, self.student, self.adapter, config, *written)
+
+
+class _Beside:
+    """Another adapter on the base model of a predictor."""
+
+    def __init__(self, owner: InProcessPredictor, student: AdaptedStudent) -> None:
+        self._owner = owner
+        self._student = student
+
+    def predict(
+        self, conversations: Sequence[Conversation], sampling: SamplingParameters
+    ) -> list[Reply | Failure]:
+        """See `InProcessPredictor.predict`."""
+        with self._owner._lock:
+            return self._owner._answering.replies(self._student, conversations, sampling)
+
+
+def resolve_student(student: str | Path) -> str:
+    """The student's folder, or its name on the hub.
+
+    Raises:
+        ConfigurationError: if a path names no folder.
+        ExternalError: if it is a model of `external install` that is not installed.
+    """
+    if (pocket := students().get(str(student))) is not None:
+        return str(pocket)
+    if (model := external_models().get(str(student))) is not None:
+        return str(model.require().folder)
+    path = Path(student).expanduser()
+    if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
+        raise ConfigurationError(
+            f"student is {str(student)!r}, and there is no such folder; expected 'pocket', "
+            "'smollm2', a folder in Hugging Face format, or a name on its hub"
+        )
+    return str(path.resolve()) if path.is_dir() else str(student)
+
+
+def own_tool_format(student: str) -> str:
+    """The tool format of a student (see `resolve_student`) by default."""
+    models = {model.folder.resolve(): model.tool_format for model in external_models().values()}
+    return tool_format_of(student) or models.get(Path(student).resolve(), DEFAULT)

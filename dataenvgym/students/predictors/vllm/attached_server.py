@@ -1,0 +1,141 @@
+"""A server that another program started."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from pathlib import Path
+
+from dataenvgym.errors import ConfigurationError, ServerError, shorten
+from dataenvgym.interfaces import Failure, SamplingParameters
+from dataenvgym.records import Message, Tool
+from dataenvgym.students.predictors.vllm.options import VllmOptions
+from dataenvgym.students.predictors.vllm.placeholder_adapters import write_unloadable_adapter
+from dataenvgym.students.predictors.vllm.server import VllmServer
+from dataenvgym.teachers import key_from
+
+
+class AttachedServer(VllmServer):
+    """A server that another program started, and may restart: adapters are then loaded again.
+
+    Args:
+        student: that it must serve.
+        options: how to ask it, with the seconds that a restart may take.
+        rank: of the adapters that will be loaded; None for none.
+
+    Raises:
+        ConfigurationError: if it serves another model, accepts no adapters, or only smaller ones;
+            or if it does not parse tool calls, and should.
+        ServerError: if it does not answer.
+    """
+
+    def __init__(
+        self, base_url: str, student: str, options: VllmOptions, *, rank: int | None
+    ) -> None:
+        super().__init__(base_url, options, api_key=key_from(options.api_key_variable))
+        self._start_timeout = options.start_timeout
+        try:
+            self._look_well()
+            self._check_model(student)
+            if rank is not None:
+                self._check_rank(rank)
+            if options.tool_format == "native":
+                self._check_tools()
+        except BaseException:
+            self.close()
+            raise
+
+    def revive(self) -> None:
+        with self._lock:
+            if not self._wait(
+                f"the server at {self.base_url} does not answer: waiting for its restart",
+                self._start_timeout,
+            ):
+                raise ServerError(
+                    f"the server at {self.base_url} has not answered for "
+                    f"{self._start_timeout:.0f} s (predictor.start_timeout): start it again, then "
+                    "run the same command again"
+                )
+            before = self.model, self.root
+            self._look()
+            if (self.model, self.root) != before:
+                raise ServerError(
+                    f"the server at {self.base_url} was restarted with another model: it serves "
+                    f"{self.root!r} (as {self.model!r}), and before {before[1]!r} (as "
+                    f"{before[0]!r}). Start it as before, then run the same command again"
+                )
+            self._reload_lost()
+
+    def restart(self) -> None:
+        raise ServerError(f"the server at {self.base_url} was not started here: restart it there")
+
+    def _look_well(self) -> None:
+        try:
+            self._look()
+        except (ServerError, TypeError, KeyError, AttributeError) as error:
+            text = shorten(str(error).partition("\n")[0], 300)
+            raise ServerError(
+                f"no vLLM server answers at predictor.base_url {self.base_url} ({text}): start it, "
+                "correct the address, or leave it out to have one started"
+            ) from error
+
+    def _check_model(self, student: str) -> None:
+        if Path(self.root).is_dir():  # then it is one of this machine's
+            is_it = os.path.realpath(self.root) == os.path.realpath(student)
+        else:
+            served = {self.model, self.root}
+            is_it = not {student, Path(student).name}.isdisjoint(
+                {*served, *(Path(name).name for name in served)}
+            )
+        if not is_it:
+            raise ConfigurationError(
+                f"the server at {self.base_url} serves {self.root!r} (as {self.model!r}), and the "
+                f"student is {student!r}: start it with that model, or set student.path to what "
+                "it serves"
+            )
+
+    def _check_rank(self, rank: int) -> None:
+        """Check its ranks by the error with which it refuses an adapter without layers."""
+        with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
+            write_unloadable_adapter(Path(folder), rank)
+            probe = f"probe-{uuid.uuid4().hex[:8]}"
+            try:
+                self._call(
+                    "POST", "/v1/load_lora_adapter", {"lora_name": probe, "lora_path": folder}
+                )
+                self._unload(probe)
+            except ServerError as error:
+                text = str(error)
+                if "max_lora_rank" in text:
+                    raise ConfigurationError(
+                        f"the server at {self.base_url} takes no adapter of rank {rank}: start it "
+                        f"with a larger --max-lora-rank, or lower trainer.lora_rank ({text})"
+                    ) from error
+                if "No adapter found" in text:
+                    raise ConfigurationError(
+                        f"the server at {self.base_url} does not see the files of this machine, "
+                        f"which it must to load adapters ({text})"
+                    ) from error
+                if error.status in (404, 405) or "not enabled" in text:
+                    raise ConfigurationError(
+                        f"the server at {self.base_url} takes no adapters while it runs: start it "
+                        "with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True "
+                        f"({text})"
+                    ) from error
+                if error.status is None:
+                    raise
+                # any other error is about the layers, of which there are none
+
+    def _check_tools(self) -> None:
+        """Ask for one token with a tool: a server that does not parse calls refuses that."""
+        asked = (Message(role="user", content="?", tools=(Tool(name="f"),)),)
+        one = SamplingParameters(max_tokens=1)
+        reply = self._client.submit(asked, one, model=self.model).result()
+        if isinstance(reply, Failure) and "tool-call-parser" in reply.reason:
+            raise ConfigurationError(
+                f"the server at {self.base_url} does not parse tool calls, which "
+                "predictor.tool_format=native requires: start it with --enable-auto-tool-choice "
+                "--tool-call-parser hermes (or the parser for the student), or set a format that "
+                f"is text ({reply.reason})"
+            )

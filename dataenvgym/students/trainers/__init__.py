@@ -1,0 +1,26 @@
+"""Trainers: from a LLaMA-Factory YAML file and dataset folder to an adapter folder.
+
+interface       the protocol of trainers
+llama_factory   LLaMA-Factory itself, in an environment of its own
+in_process      a trainer in this process: its options, and the steps of one training
+many            many trainings at once; `together` takes their steps, on a model of `row_adapters`
+meeting         episodes of one process that wait to train together
+    chat_format   conversations in a tokenizer's chat template, and what is learned of them
+    examples      from training records to tokens and labels, for each stage
+    objectives    the losses of the stages, the order of the examples, and padding
+    loop          the optimization
+    student       base models and tokenizers from disk
+    adapters      LoRA adapters: new ones, on a base model or merged into it, as files
+    support       the supported options of LLaMA-Factory, and those without effect
+    compute       the use of CPU cores
+
+Training in this process matches LLaMA-Factory 0.9.5 on the same files: the same tokens, the same
+supervised tokens, the same batches in the same order, the same losses. Only where LLaMA-Factory's
+prompts are not those of an evaluation, ours differ (see `llama_factory.slots`).
+"""
+
+from dataenvgym.interfaces import TrainerInterface
+from dataenvgym.students.trainers.in_process import InProcessTrainer
+from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
+
+__all__ = ["InProcessTrainer", "LlamaFactoryTrainer", "TrainerInterface"]

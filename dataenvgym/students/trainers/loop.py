@@ -1,0 +1,206 @@
+"""The optimization: AdamW with a learning-rate schedule, like transformers' trainer.
+
+A large batch is computed in parts with examples of similar length, for a small model one for each
+core. Their gradients are added in a fixed order. So the same seed and the same number of threads
+give the same weights, bit for bit, on CPU. For a large model, the parts do not depend on the number
+of threads, nor do the weights.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from transformers import get_scheduler
+
+from dataenvgym.errors import DivergedError
+from dataenvgym.events import Count, counting
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.trainers.compute import Run, is_large, precision
+from dataenvgym.students.trainers.objectives import Objective, Update, parts_of_equal_size, updates
+from dataenvgym.students.trainers.sections import Gates
+from dataenvgym.students.trainers.support import extra_number
+
+# Tokens times the model's weights above which a part of a batch deserves a core of its own. Below,
+# most of the time is spent on starting operations, and two parts start twice as many.
+_WORTH_A_PART = 100_000_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the training log; the loss is the one before the step."""
+
+    step: int
+    epoch: float
+    loss: float
+    grad_norm: float
+    learning_rate: float
+
+    def as_json(self) -> dict[str, float]:
+        return {
+            name: value if name in ("step", "learning_rate") else round(value, 6)
+            for name, value in asdict(self).items()
+        }
+
+
+def optimize(
+    model: Any, objective: Objective, config: TrainingConfig, *, parts: int, run: Run
+) -> Iterator[Step]:
+    """Train the model's trainable weights, in place; yields after each step.
+
+    Args:
+        parts: largest number of parts of a batch that are computed at the same time.
+        run: computes the parts.
+
+    Raises:
+        DivergedError: if a loss, a gradient or a weight is not finite, naming the step.
+    """
+    computed = _Gradients(model, objective, config, parts, run)
+    optimizer = Optimizer(computed.weights, objective, config)
+    with counting("training steps", len(optimizer.updates)) as counter:
+        gates = None
+        if config.curriculum is not None:
+            gates = Gates(config.curriculum, model, objective, optimizer.updates, run)
+        for number, update in enumerate(optimizer.updates):
+            if gates is not None and update.section[0] in gates.passed:
+                optimizer.skip()
+                continue
+            yield (step := optimizer.step(*computed.of(update), counter))
+            if gates is not None:
+                gates.see(number, update, step.loss)
+
+
+class Optimizer:
+    """The state of one training between its steps: AdamW's, and the learning rate's schedule.
+
+    Attributes:
+        updates: the steps, from the first to the last.
+    """
+
+    def __init__(
+        self, weights: list[torch.Tensor], objective: Objective, config: TrainingConfig
+    ) -> None:
+        self.updates = updates(len(objective), config)
+        self._weights = weights
+        self._objective = objective
+        self._config = config
+        self._adamw = torch.optim.AdamW(
+            weights,
+            lr=config.learning_rate,
+            betas=(
+                extra_number(config, "adam_beta1", 0.9),
+                extra_number(config, "adam_beta2", 0.999),
+            ),
+            eps=extra_number(config, "adam_epsilon", 1e-8),
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self._schedule = get_scheduler(
+            config.lr_scheduler_type,
+            self._adamw,
+            num_warmup_steps=warmup_steps(config, len(self.updates)),
+            num_training_steps=len(self.updates),
+        )
+        self._n_done = self._n_tokens = 0
+        self._began = time.monotonic()
+
+    def skip(self) -> None:
+        """Leave out the next step; the learning rate follows its schedule."""
+        self._n_done += 1
+        self._schedule.step()
+
+    def step(self, loss: float, gradients: list[torch.Tensor], counter: Count) -> Step:
+        """Take the next step, with the loss and gradients of its update.
+
+        Raises:
+            DivergedError: if they are not finite.
+        """
+        update, number = self.updates[self._n_done], self._n_done + 1
+        for weight, gradient in zip(self._weights, gradients, strict=True):
+            weight.grad = gradient
+        limit = self._config.max_grad_norm or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(self._weights, limit))
+        rate = self._schedule.get_last_lr()[0]
+        self._adamw.step()
+        size = float(torch.nn.utils.get_total_norm(self._weights))
+        if not all(map(math.isfinite, (loss, norm, size))):
+            raise DivergedError(
+                f"step {number} of {len(self.updates)}: the loss is {loss}, the gradient's norm "
+                f"{norm}, and that of the new weights {size}, expected finite numbers; a lower "
+                f"learning_rate (now {self._config.learning_rate}) often helps"
+            )
+        self._schedule.step()
+        self._n_done = number
+        self._n_tokens += sum(self._objective.size(i) for batch in update.batches for i in batch)
+        pace = self._n_tokens / (time.monotonic() - self._began)
+        counter.add(note=f"loss {loss:.3f}, {pace:.0f} tokens/s")
+        return Step(number, update.epoch, loss, norm, rate)
+
+
+def warmup_steps(config: TrainingConfig, total: int) -> int:
+    """The steps over which the learning rate rises; below 1, `warmup_steps` is a share of all."""
+    warmup = config.warmup_steps or extra_number(config, "warmup_ratio", 0.0)
+    return int(warmup) if warmup >= 1 else math.ceil(total * warmup)
+
+
+class _Gradients:
+    """Computes losses and gradients, with batches in parts."""
+
+    def __init__(
+        self, model: Any, objective: Objective, config: TrainingConfig, parts: int, run: Run
+    ) -> None:
+        self.weights = [p for p in model.parameters() if p.requires_grad]
+        self._model = model
+        self._objective = objective
+        self._config = config
+        self._parts = parts
+        self._run = run
+        self._is_large = is_large(model)
+        self._n_weights = sum(p.numel() for p in model.parameters())
+
+    def of(self, update: Update) -> tuple[float, list[torch.Tensor]]:
+        """The loss of an update, and the gradient of each of `weights`."""
+        total_loss = 0.0
+        total: list[torch.Tensor] = []
+        scales = self._objective.scales(update.batches)
+        for batch, scale in zip(update.batches, scales, strict=True):
+            for loss, gradients in self._of_batch(batch, scale):
+                total_loss += loss
+                if total:
+                    torch._foreach_add_(total, gradients)
+                else:
+                    total = gradients
+        return total_loss, total
+
+    def _of_batch(self, batch: list[int], scale: float) -> list[tuple[float, list[torch.Tensor]]]:
+        """The loss and gradients of each part of a batch."""
+        with self._precision():
+            context = self._objective.context(self._model, batch, self._run)
+
+        def compute(part: list[int]) -> tuple[float, list[torch.Tensor]]:
+            with self._precision():
+                loss = self._objective.loss(self._model, part, context) * scale
+            gradients = torch.autograd.grad(loss, self.weights, materialize_grads=True)
+            return float(loss.detach()), list(gradients)
+
+        parts = self._divide(batch)
+        # with one part at a time, random draws come in the same order in every training
+        return self._run(compute, parts) if self._parts > 1 else [compute(part) for part in parts]
+
+    def _divide(self, batch: list[int]) -> list[list[int]]:
+        """Split the batch into parts of similar length, to save padding; the longest come first."""
+        ordered = sorted(batch, key=self._objective.size, reverse=True)
+        if self._is_large:
+            return parts_of_equal_size(ordered, self._objective.size)
+        work = self._n_weights * sum(map(self._objective.size, batch))
+        parts = max(1, min(self._parts, work // _WORTH_A_PART))
+        size = math.ceil(len(ordered) / parts)
+        return [ordered[i : i + size] for i in range(0, len(ordered), size)]
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        return precision(self._model.device, bf16=self._config.bf16)

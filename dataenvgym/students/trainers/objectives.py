@@ -1,0 +1,364 @@
+"""The losses of the stages.
+
+A batch's loss is a sum over its examples, divided by a number that is known before any of them is
+computed. So a batch can be computed in parts, whose losses and gradients add up: `scale` times the
+sum of `loss` over the parts.
+
+- `sft`, `pt`: mean cross-entropy over all labeled tokens of an update.
+- `dpo` (Rafailov et al. 2023): -log sigmoid(beta * ((chosen - its reference) - (rejected - its
+  reference))), with log-probabilities summed over a response; plus `pref_ftx` times the mean
+  negative log-probability of the chosen tokens. If answers are segments of several turns, the sums
+  are over all assistant turns in them: SDPO (Kong et al. 2025), and, if the segments are whole
+  dialogues, ETO (Song et al. 2024). With `pref_discount`, later turns count less: DMPO (Shi et al.
+  2024; see `scored.turn_discounts`).
+- `kto` (Ethayarajh et al. 2024): 1 - sigmoid(beta * (margin - KL)) for desirable answers and
+  1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability minus
+  its reference, KL the mean margin of mismatched answers over the batch, at least 0.
+
+The loss of stage `scored` is in `scored`. The order of the examples is that of transformers'
+trainer (and so of LLaMA-Factory) for the same seed: a new permutation for every epoch, cut into
+batches, the last one possibly smaller.
+
+A reference is the output of a frozen model; it is computed once, before training begins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Protocol, TypeVar
+
+import torch
+import torch.nn.functional as F
+
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.trainers.compute import Run, is_large
+from dataenvgym.students.trainers.examples import IGNORED, Example, Judged, Pair
+from dataenvgym.students.trainers.large import label_logs, logits_only_at
+from dataenvgym.students.trainers.scored import turn_discounts
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Update:
+    """One step of the optimizer: the batches whose gradients are summed for it.
+
+    Attributes:
+        epoch: number of epochs done after this step, as a fraction.
+        batches: positions of the examples.
+        section: the section of a curriculum, and the epoch in it, both from 0.
+    """
+
+    epoch: float
+    batches: list[list[int]]
+    section: tuple[int, int] = (0, 0)
+
+
+def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
+    """Every step of a training on `n_examples` examples."""
+    if config.curriculum is not None:
+        from dataenvgym.students.trainers.sections import section_updates
+
+        return section_updates(config.curriculum, config)
+    size, accumulated = config.per_device_train_batch_size, config.gradient_accumulation_steps
+    per_epoch = math.ceil(math.ceil(n_examples / size) / accumulated)
+    total = config.max_steps
+    if total < 1:
+        total = math.ceil(config.num_train_epochs * per_epoch)
+    steps: list[Update] = []
+    for epoch in count():
+        order = epoch_order(n_examples, config.seed, epoch)
+        batches = list(chunks(order, size))
+        for i, group in enumerate(chunks(batches, accumulated), start=1):
+            if len(steps) == total:
+                return steps
+            steps.append(Update(epoch=epoch + i / per_epoch, batches=group))
+    raise AssertionError("unreachable")
+
+
+def epoch_order(n_examples: int, seed: int, epoch: int) -> list[int]:
+    """The examples' positions in the order of that epoch."""
+    generator = torch.Generator().manual_seed(seed + epoch)
+    order: list[int] = torch.randperm(n_examples, generator=generator).tolist()
+    return order
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples padded on the right to a common length; all tensors are (rows, length).
+
+    Attributes:
+        n_rows: of each example.
+    """
+
+    tokens: torch.Tensor
+    mask: torch.Tensor
+    labels: torch.Tensor
+    n_rows: list[int]
+
+    def of_examples(self, values: torch.Tensor) -> torch.Tensor:
+        """The sums of rows' values over the rows of each example."""
+        if len(values) == len(self.n_rows):
+            return values
+        return torch.stack([part.sum() for part in torch.split(values, self.n_rows)])
+
+
+def pad(examples: Sequence[Example], padding: int, device: torch.device) -> Batch:
+    """The examples as one batch, padded with the token `padding`."""
+    length = max(len(row.tokens) for e in examples for row in e.rows)
+    rows = [(r.tokens, r.labels, length - len(r.tokens)) for e in examples for r in e.rows]
+    return Batch(
+        tokens=torch.tensor([t + [padding] * n for t, _, n in rows], device=device),
+        mask=torch.tensor([[1] * len(t) + [0] * n for t, _, n in rows], device=device),
+        labels=torch.tensor([labels + [IGNORED] * n for _, labels, n in rows], device=device),
+        n_rows=[len(example.rows) for example in examples],
+    )
+
+
+def chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
+    """The items in lists of `size`; the last one may be shorter."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+_REFERENCE_BATCH = 64
+_MOST_TOKENS, _FEWEST_TOKENS = 512, 128  # of a part, for a large model
+_TOGETHER = 4  # parts that may be computed at the same time
+
+Pad = Callable[[Sequence[Example]], Batch]
+
+
+class Objective(Protocol):
+    """A loss. Examples are identified by their position."""
+
+    def __len__(self) -> int:
+        """The number of examples."""
+        ...
+
+    def size(self, i: int) -> int:
+        """The number of tokens of an example, without padding."""
+        ...
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        """For each batch of an update, the factor for the sum of its losses."""
+        ...
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
+        """A value shared by the losses of a batch, if there is one; without gradient."""
+        ...
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        """The summed loss of some examples of a batch."""
+        ...
+
+
+class CrossEntropy:
+    """Stages `sft` and `pt`."""
+
+    def __init__(self, examples: Sequence[Example], pad: Pad) -> None:
+        self.examples = examples
+        self.pad = pad
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def size(self, i: int) -> int:
+        return sum(len(row.tokens) for row in self.examples[i].rows)
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        # the first token is predicted from nothing, so it is never learned
+        rows = (row for batch in batches for i in batch for row in self.examples[i].rows)
+        labels = (row.labels[1:] for row in rows)
+        learned = sum(len(row) - row.count(IGNORED) for row in labels)
+        return [1.0 / max(learned, 1)] * len(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
+        return None
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        batch = self.pad([self.examples[i] for i in part])
+        if is_large(model):
+            return -logs_of_labels(model, batch).sum()
+        logits = _logits(model, batch)
+        return F.cross_entropy(
+            logits[:, :-1].flatten(0, 1),
+            batch.labels[:, 1:].flatten(),
+            ignore_index=IGNORED,
+            reduction="sum",
+        )
+
+
+class DPO:
+    """Stage `dpo`, with the sigmoid loss."""
+
+    def __init__(
+        self, pairs: Sequence[Pair], config: TrainingConfig, pad: Pad, reference: Any, run: Run
+    ) -> None:
+        self._pairs = pairs
+        self._pad = pad
+        self._beta = config.pref_beta
+        self._ftx = config.pref_ftx
+        self._discount = config.pref_discount
+        self._chosen, self._rejected = (
+            _references(reference, examples, pad, run, self._discount)
+            for examples in ([pair.chosen for pair in pairs], [pair.rejected for pair in pairs])
+        )
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def size(self, i: int) -> int:
+        pair = self._pairs[i]
+        return sum(len(row.tokens) for row in (*pair.chosen.rows, *pair.rejected.rows))
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        return _mean_of_means(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
+        return None
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        pairs = [self._pairs[i] for i in part]
+        batch = self._pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
+        sums, lengths = log_probabilities(model, batch, self._discount)
+        chosen, rejected = sums.chunk(2)
+        at = list(part)
+        margin = (chosen - self._chosen[at]) - (rejected - self._rejected[at])
+        loss = -F.logsigmoid(self._beta * margin).sum()
+        if self._ftx:
+            loss = loss - self._ftx * (chosen / lengths.chunk(2)[0]).sum()
+        return loss
+
+
+class KTO:
+    """Stage `kto`."""
+
+    def __init__(
+        self, judged: Sequence[Judged], config: TrainingConfig, pad: Pad, reference: Any, run: Run
+    ) -> None:
+        self._judged = judged
+        self._pad = pad
+        self._beta = config.pref_beta
+        self._weights = (config.kto_rejected_weight, config.kto_chosen_weight)
+        self._references = _references(reference, [j.example for j in judged], pad, run)
+        self._mismatched = _references(reference, [j.mismatched for j in judged], pad, run)
+
+    def __len__(self) -> int:
+        return len(self._judged)
+
+    def size(self, i: int) -> int:
+        return len(self._judged[i].example.tokens)
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        return _mean_of_means(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor:
+        own = _references(model, [self._judged[i].mismatched for i in batch], self._pad, run)
+        return (own - self._mismatched[list(batch)]).mean().clamp(min=0)
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        assert context is not None
+        judged = [self._judged[i] for i in part]
+        sums, _ = log_probabilities(model, self._pad([j.example for j in judged]))
+        margin = sums - self._references[list(part)]
+        sign = sums.new_tensor([1.0 if j.desirable else -1.0 for j in judged])
+        weight = sums.new_tensor([self._weights[j.desirable] for j in judged])
+        return (weight * (1 - torch.sigmoid(self._beta * sign * (margin - context)))).sum()
+
+
+def _mean_of_means(batches: Sequence[Sequence[int]]) -> list[float]:
+    return [1.0 / (len(batch) * len(batches)) for batch in batches]
+
+
+def _logits(model: Any, batch: Batch) -> torch.Tensor:
+    output = model(input_ids=batch.tokens, attention_mask=batch.mask, use_cache=False)
+    logits: torch.Tensor = output.logits.float()
+    return logits
+
+
+def token_log_probabilities(model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """The log-probability of each label (rows, length - 1), and a mask of the labels."""
+    labels = batch.labels[:, 1:]
+    if is_large(model):
+        each = torch.zeros(labels.shape, device=labels.device)
+        return each.masked_scatter(
+            labels != IGNORED, logs_of_labels(model, batch)
+        ), labels != IGNORED
+    logs = _logits(model, batch)[:, :-1].log_softmax(-1)
+    return logs.gather(2, labels.clamp(min=0).unsqueeze(2)).squeeze(2), labels != IGNORED
+
+
+def logs_of_labels(model: Any, batch: Batch) -> torch.Tensor:
+    """The log-probability of each label (labels,), row by row."""
+    labels = batch.labels[:, 1:]
+    learned = labels != IGNORED
+    with logits_only_at(model, F.pad(learned, (0, 1))):
+        # No mask: padding is on the right, and no token sees a later one.
+        logits = model(input_ids=batch.tokens, use_cache=False).logits
+    if logits.dim() == 3:  # this model computed all of them
+        logits = logits[:, :-1][learned]
+    return label_logs(logits.float(), labels[learned])
+
+
+def log_probabilities(
+    model: Any, batch: Batch, discount: float | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each example, the summed log-probability of its labels, and their number."""
+    each, learned = token_log_probabilities(model, batch)
+    if discount is not None:
+        examples = torch.split(learned, batch.n_rows)
+        of_turns = [turn_discounts(rows.view(1, -1), discount).view_as(rows) for rows in examples]
+        each = each * torch.cat(of_turns)
+    return batch.of_examples((each * learned).sum(1)), batch.of_examples(learned.sum(1))
+
+
+def _references(
+    model: Any,
+    examples: Sequence[Example],
+    pad: Pad,
+    run: Run,
+    discount: float | None = None,
+) -> torch.Tensor:
+    """The summed log-probability of each example's labels, without gradient."""
+
+    def compute(part: Sequence[int]) -> torch.Tensor:
+        with torch.no_grad():
+            return log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
+
+    order, parts = by_length(examples, model)
+    sums = torch.cat(run(compute, parts))
+    return sums[torch.tensor(order, device=sums.device).argsort()]
+
+
+def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[list[int]]]:
+    """The positions of the examples, the shortest first; and the same in parts for the model."""
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
+    if is_large(model):
+        return order, parts_of_equal_size(order, lambda i: len(examples[i].tokens))
+    return order, list(chunks(order, _REFERENCE_BATCH))
+
+
+def parts_of_equal_size(order: Sequence[int], size: Callable[[int], int]) -> list[list[int]]:
+    """Cut a list of examples into parts for a large model.
+
+    Large enough for fast operations, small enough for little memory and padding. Their number is a
+    multiple of four where possible, so that 1, 2 or 4 threads end together. It does not depend on
+    the number of threads, so that the results do not either.
+    """
+    total = sum(map(size, order))
+    wanted = _TOGETHER * math.ceil(total / (_TOGETHER * _MOST_TOKENS))
+    n_parts = max(1, min(wanted, total // _FEWEST_TOKENS))
+    parts: list[list[int]] = [[] for _ in range(n_parts)]
+    before = 0
+    for i in order:
+        parts[before * n_parts // total].append(i)
+        before += size(i)
+    return [part for part in parts if part]
+
+
+def padder(padding: int, device: torch.device) -> Pad:
+    """Makes batches on `device`, padded with the token `padding`."""
+    return lambda examples: pad(examples, padding, device)

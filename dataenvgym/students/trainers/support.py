@@ -1,0 +1,288 @@
+"""Options that a trainer would ignore: none of them is ignored silently.
+
+The in-process trainer refuses stages and options of LLaMA-Factory that it does not support, by
+name. Options that have no effect on the records at hand get a warning, with any trainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    DatasetFormatError,
+    TrainingError,
+    UnsupportedStageError,
+)
+from dataenvgym.events import warn_run
+from dataenvgym.records import ScoredDatum, TrainingDatum
+from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, stage_of
+from dataenvgym.students.trainers import examples
+from dataenvgym.students.trainers.examples import Example, Judged, Pair, Scored
+
+STAGES = ("sft", "pt", "dpo", "kto", "scored")
+
+# Supported options without a field in `TrainingConfig` ...
+EXTRA = (
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "train_on_prompt",
+    "warmup_ratio",
+    "ref_model",
+    "ref_model_adapters",
+)
+# ... and those that do not change the training.
+_WITHOUT_EFFECT = (
+    "plot_loss",
+    "save_steps",
+    "save_only_model",
+    "save_total_limit",
+    "ddp_timeout",
+    "dataloader_num_workers",
+    "logging_dir",
+    "logging_first_step",
+    "run_name",
+    "disable_tqdm",
+    "disable_gradient_checkpointing",
+    "trust_remote_code",
+)
+
+
+def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) -> None:
+    """Raise UnsupportedStageError for an unsupported stage or option.
+
+    Args:
+        stages: those for which the options are meant; by default, the stage in the options.
+    """
+    if config.stage not in STAGES:
+        raise UnsupportedStageError(
+            f"stage is {config.stage!r}, expected one of {', '.join(STAGES)}: the in-process "
+            "trainer has no other; LLaMA-Factory itself has"
+        )
+    options = config.options()
+    wrong = _wrong(config, stages or (config.stage,))
+    if stages:  # typed by a user; a file for LLaMA-Factory may have them, with their defaults
+        typed = {"save_strategy": "no", "report_to": "none", "template": None}
+        wrong += [(n, repr(v)) for n, v in typed.items() if getattr(config, n) != v]
+    for name, expected in wrong:
+        raise UnsupportedStageError(
+            f"{name} is {options[name]!r}, expected {expected}: the in-process trainer has no "
+            "other; LLaMA-Factory itself has"
+        )
+    if unknown := sorted(set(config.extra) - {*EXTRA, *_WITHOUT_EFFECT}):
+        raise UnsupportedStageError(
+            f"the in-process trainer does not have {unknown}; beyond the fields of TrainingConfig "
+            f"it has {sorted(EXTRA)}. LLaMA-Factory itself has more"
+        )
+
+
+def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str]]:
+    """The options with a value that no stage supports, and the supported values."""
+    # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
+    has_shares = (config.preprocessing_num_workers or 1) > 1
+    is_packed = config.packing and set(stages) == {"pt"}
+    student, reference = config.model_name_or_path, config.extra.get("ref_model")
+    checks = [
+        ("do_train", config.do_train, "True"),
+        ("finetuning_type", config.finetuning_type == "lora", "'lora'"),
+        ("use_dora", not config.use_dora, "False"),
+        ("quantization_bit", config.quantization_bit is None, "none"),
+        ("deepspeed", config.deepspeed is None, "none"),
+        (
+            "template",
+            config.template in (None, "empty"),
+            "none (the tokenizer's own chat template is used)",
+        ),
+        ("packing", not config.packing or "pt" in stages, "False outside stage 'pt'"),
+        (
+            "preprocessing_num_workers",
+            not has_shares or not (is_packed or set(stages) == {"kto"}),
+            "1 in stage 'kto', and in 'pt' with packing",
+        ),
+        (
+            "train_on_prompt",
+            isinstance(config.extra.get("train_on_prompt", False), bool),
+            "True or False",
+        ),
+        ("fp16", not config.fp16, "False (bf16 is there)"),
+        ("pure_bf16", not config.pure_bf16, "False (bf16 is there)"),
+        ("pref_loss", config.pref_loss == "sigmoid", "'sigmoid'"),
+        ("pref_ftx", not config.pref_ftx or set(stages) != {"kto"}, "0 in stage 'kto'"),
+        ("ref_model", not student or reference in (None, student), "the student itself"),
+    ]
+    return [(name, expected) for name, is_right, expected in checks if not is_right]
+
+
+def extra_number(config: TrainingConfig, name: str, default: float) -> float:
+    """A number among the options that are not fields of `TrainingConfig`.
+
+    Raises:
+        ConfigurationError: if it is not a number.
+    """
+    value = config.extra.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigurationError(f"{name} is {value!r}, expected a number")
+    return float(value)
+
+
+_STAGES: Mapping[str, tuple[str, ...]] = {
+    "pref_beta": ("dpo", "kto"),
+    "pref_ftx": ("dpo", "kto"),
+    "pref_discount": ("dpo",),
+    "pref_loss": ("dpo",),
+    "kto_chosen_weight": ("kto",),
+    "kto_rejected_weight": ("kto",),
+    "scored_reduction": ("scored",),
+    "scored_clip": ("scored",),
+    "scored_clip_high": ("scored",),
+    "scored_clip_dual": ("scored",),
+    "scored_kl": ("scored",),
+}
+_CONVERSIONS = {"scored_threshold": "sft", "scored_segment": "dpo"}
+
+
+def warn_of_idle_options(
+    options: TrainingConfig, records: Sequence[TrainingDatum], stage: str
+) -> None:
+    """Warn of options of other stages that differ from their defaults.
+
+    Args:
+        records: as the agent wrote them, before `scored_as` converts them.
+        stage: the stage that trains on them.
+    """
+    default = TrainingConfig()
+    has_scored = any(isinstance(record, ScoredDatum) for record in records)
+    use = {
+        name: f"for stage {' or '.join(stages)}"
+        for name, stages in _STAGES.items()
+        if stage not in stages
+    }
+    use |= {
+        name: f"for scored records with scored_as={kind}"
+        for name, kind in _CONVERSIONS.items()
+        if not has_scored or options.scored_as != kind
+    }
+    if options.curriculum is not None:
+        use["num_train_epochs"] = "for trainings without a curriculum (its sections have epochs)"
+    if not has_scored:
+        use["scored_as"] = "for scored records"
+    idle = [
+        f"trainer.{name}={getattr(options, name)} is {where}"
+        for name, where in use.items()
+        if getattr(options, name) != getattr(default, name)
+    ]
+    if idle:
+        warn_run(
+            f"options without effect, as the records are trained in stage {stage}: "
+            f"{'; '.join(idle)}. Leave them out, or let the agent write such records"
+        )
+
+
+def check_cut(found: Sequence[Any], cutoff: int, *, are_texts: bool = False) -> None:
+    """Warn of records that are cut: an evaluation shows the whole prompt.
+
+    Args:
+        found: from `examples_of`; of a pair, the side that loses more tokens counts.
+        are_texts: plain texts, of which a part is as good as the whole.
+
+    Raises:
+        TrainingError: if all records are cut, and they are not texts.
+    """
+    cut = [len(one.tokens) + one.n_cut for one in map(_longest, found) if one.n_cut]
+    if not cut:
+        return
+    facts = (
+        f"{len(cut)} of {len(found)} records are longer than cutoff_len ({cutoff} tokens) and are "
+        f"cut; the longest has {max(cut)} tokens"
+    )
+    if len(cut) == len(found) and not are_texts:
+        raise TrainingError(
+            f"{facts}, the shortest {min(cut)}. No record would be learned whole: set "
+            f"trainer.cutoff_len={max(cut)} or higher, or shorten the prompt (the system prompt, "
+            "or the tools that it declares)"
+        )
+    warn_run(f"{facts}: set trainer.cutoff_len higher to learn them whole")
+
+
+def _longest(found: Example | Pair | Judged) -> Example:
+    if isinstance(found, Pair):
+        return max(found.chosen, found.rejected, key=lambda side: side.n_cut)
+    return found.example if isinstance(found, Judged) else found
+
+
+def kept_turns(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int) -> list[Scored]:
+    """The examples of scored records that keep a turn; warns of turns that do not fit.
+
+    Raises:
+        TrainingError: if no record keeps a turn.
+    """
+    found = examples.scored_examples(records, tokenizer, cutoff)
+    kept = [scored for scored in found if scored.weights]
+    n_turns = sum(len(record.weights) for record in records)
+    lost = n_turns - sum(len(scored.weights) for scored in kept)
+    if not kept:
+        raise TrainingError(
+            f"cutoff_len is {cutoff}, and no scored record has its first turn within so many "
+            "tokens: set cutoff_len higher"
+        )
+    if lost:
+        warn_run(
+            f"{lost} of {n_turns} turns of scored records lie behind cutoff_len ({cutoff} tokens) "
+            f"and teach nothing, {len(found) - len(kept)} of {len(found)} records with all their "
+            "turns; set cutoff_len higher to keep them"
+        )
+    return kept
+
+
+def check_before(config: TrainingConfig) -> None:
+    """Check for cut records before LLaMA-Factory, which does not report them, trains on them.
+
+    It counts with the student's tokenizer and chat template. It cannot count, and does nothing,
+    if transformers or the student's files are not on this machine, for another `template` of
+    LLaMA-Factory than "empty", and for a dataset in another format than ours.
+
+    Raises:
+        TrainingError: if all records are cut.
+    """
+    student, folder, names = config.model_name_or_path, config.dataset_dir, config.dataset
+    if (
+        not (student and folder and names)
+        or config.template not in (None, "empty")
+        or config.packing
+    ):
+        return
+    with suppress(ImportError, ConfigurationError, DatasetFormatError):
+        from dataenvgym.students.trainers.student import load_tokenizer
+
+        tokenizer = load_tokenizer(
+            student,
+            download=False,
+            template=config.template,
+            chat_template_kwargs=config.chat_template_kwargs,
+        )
+        records = list(read_dataset(Path(folder), names))
+        stage = "dpo" if config.stage == "rm" else config.stage
+        if not all(stage_of(record) == stage for record in records):
+            return
+        if stage == "scored":
+            kept_turns(cast(Any, records), tokenizer, config.cutoff_len)
+        else:
+            found = examples_of(stage, records, tokenizer, config.cutoff_len)
+            check_cut(found, config.cutoff_len, are_texts=stage == "pt")
+
+
+def examples_of(
+    stage: str, records: Any, tokenizer: Any, cutoff: int, *, packing: bool = False
+) -> list[Any]:
+    """The examples of a stage: `Example`, `Pair` in `dpo`, `Judged` in `kto`."""
+    if stage == "sft":
+        return examples.supervised_examples(records, tokenizer, cutoff)
+    if stage == "pt":
+        return examples.text_examples(records, tokenizer, cutoff, packing=packing)
+    if stage == "dpo":
+        return examples.preference_examples(records, tokenizer, cutoff)
+    return examples.judged_examples(records, tokenizer, cutoff)

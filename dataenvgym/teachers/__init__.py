@@ -1,0 +1,28 @@
+"""Large language models: a client of OpenAI-compatible servers, and teachers that answer engines.
+
+Teacher, StudentTeacher (teacher)   ask a server, or the student
+└── MeteredTeacher (metered_teacher)   `ask`, from any thread
+    ├── FolderCache, RedisCache (cache)   stored replies
+    └── TeacherLog (teacher_log)   every call, one line each, and their cost, in the run directory
+        └── Account (budget)       costs so far, and the rest of the budget
+ChatClient (client)       used by the rest of the package, from any thread
+└── Dispatcher (dispatcher)   its queue and its requests, in one event loop
+    ├── LoopThread (loop)     that loop, in a daemon thread
+    ├── Session (session)     the connections to the server
+    ├── Revival               restarts a dead server, once for all its callers
+    └── payloads              requests and answers as bytes
+"""
+
+from dataenvgym.teachers.budget import TeacherUsage, count_malformed
+from dataenvgym.teachers.client import ChatClient, ask_all, key_from
+from dataenvgym.teachers.teacher import StudentTeacher, Teacher
+
+__all__ = [
+    "ChatClient",
+    "StudentTeacher",
+    "Teacher",
+    "TeacherUsage",
+    "ask_all",
+    "count_malformed",
+    "key_from",
+]

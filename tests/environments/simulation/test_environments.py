@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+
+from dataenvgym.agents import PocketEngine
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments.simulation.curves import read_curves
+from dataenvgym.environments.simulation.environments import SimulatedForest, SimulatedSkillTree
+from dataenvgym.environments.skill_tree import Exploit, Explore, SkillTree
+from dataenvgym.environments.wrappers import FixedForest
+from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.students.predictors import ScriptedPredictor
+
+
+@pytest.fixture
+def environment(curves):
+    environment = SimulatedSkillTree(curves, replay=0)
+    environment.reset(seed=0)
+    return environment
+
+
+@pytest.mark.parametrize("kind", [SimulatedSkillTree, SimulatedForest])
+def test_gymnasium_finds_nothing_wrong_with_it(kind):
+    check_env(kind(), skip_render_check=True)
+
+
+def test_it_has_the_spaces_of_the_real_one():
+    task = PocketMathTask()
+    real = SkillTree(task, ScriptedPredictor(lambda c: "?"), PocketEngine(task))
+    simulated = SimulatedSkillTree()
+    assert simulated.observation_space == real.observation_space
+    assert simulated.action_space == real.action_space
+    real.close()
+
+
+def test_it_begins_with_a_tree_for_each_skill_and_none_open(environment, curves):
+    observation, info = environment.reset(seed=0)
+    assert observation["forest"].skills == curves.skills
+    assert not any(tree.subskills for tree in observation["forest"].trees)
+    assert [tree.val_accuracy for tree in observation["forest"].trees] == list(curves.base)
+    assert info["score"] == pytest.approx(sum(curves.base) / 4)
+
+
+def test_explored_subskills_are_opened_taught_and_counted(environment):
+    explore = Explore(skill="a", subskills=2, records_each=10)
+    observation, reward, *_, info = environment.step((explore,))
+    tree = observation["forest"].tree("a")
+    assert [(s.allocation, s.generated) for s in tree.subskills] == [(10, 10)] * 2
+    assert info["n_records"] == 20
+    assert tree.val_accuracy > 0.1
+    assert reward == pytest.approx(observation["report"].score - 0.425)
+    (observation, *_, info) = environment.step(())  # the allocation stays
+    assert observation["forest"].tree("a").generated == 40
+    assert info["n_records_total"] == 40
+
+
+def test_exploiting_moves_the_allocation_and_there_are_no_more_subskills_than_it_has(environment):
+    environment.step([Explore(skill="a", subskills=2, records_each=10)])
+    changes = {"part 1": -10, "part 2": 5}
+    observation, *_, info = environment.step([Exploit(skill="a", changes=changes)])
+    assert [s.allocation for s in observation["forest"].tree("a").subskills] == [0, 15]
+    assert info["n_records"] == 15
+    observation, *_ = environment.step([Explore(skill="a", subskills=5, records_each=1)])
+    tree = observation["forest"].tree("a")
+    assert len(tree.subskills) == 3
+    assert tree.is_complete
+
+
+def test_a_bad_action_is_refused_and_changes_nothing(environment):
+    before = environment.student.accuracies.copy()
+    with pytest.raises(InvalidActionError, match="no skill 'z'"):
+        environment.step([Explore(skill="z", subskills=1, records_each=1)])
+    assert (environment.student.accuracies == before).all()
+    _, _, _, _, info = environment.step(())
+    assert info["iteration"] == 1
+
+
+@pytest.mark.parametrize("kind", [SimulatedSkillTree, SimulatedForest])
+def test_it_needs_a_reset_and_sensible_options(kind):
+    with pytest.raises(ResetNeeded):
+        kind().step(())
+    for name, value in (("subskills", 0), ("replay", -1), ("n_instances", 0)):
+        with pytest.raises(ConfigurationError, match=f"{name} is {value}"):
+            kind(**{name: value})
+
+
+def test_the_same_seed_the_same_episode(curves):
+    noisy = curves.model_copy(update={"training_noise": 0.1})
+
+    def path(seed: int) -> list[float]:
+        environment = SimulatedSkillTree(noisy, n_instances=10)
+        environment.reset(seed=seed)
+        action = [Explore(skill="a", subskills=1, records_each=9)]
+        return [float(environment.step(action)[1]) for _ in range(3)]
+
+    assert path(1) == path(1)
+    assert path(1) != path(2)
+
+
+# --- arrays ---
+
+
+@pytest.mark.parametrize("records", [300, 37, 5])
+def test_it_is_the_wrapped_simulated_skill_tree_number_by_number(records):
+    fast = SimulatedForest(n_instances=20, records_per_iteration=records)
+    slow = FixedForest(SimulatedSkillTree(n_instances=20), records_per_iteration=records)
+    fast.action_space.seed(records)
+    for episode in range(4):
+        seen = [e.reset(seed=episode)[0] for e in (fast, slow)]
+        assert seen[0] == pytest.approx(seen[1])
+        for _ in range(5):
+            action = fast.action_space.sample()
+            action[::2] = np.where(np.abs(action[::2]) < 0.4, -1, action[::2])  # zero shares too
+            a, b = fast.step(action), slow.step(action)
+            assert a[0] == pytest.approx(b[0])
+            assert a[1] == pytest.approx(b[1])
+            assert a[4] == pytest.approx(b[4])
+
+
+def test_an_episode_ends_after_its_iterations_and_spends_no_more_than_its_budget():
+    environment = SimulatedForest(iterations=3, records_per_iteration=50)
+    environment.reset(seed=0)
+    environment.action_space.seed(0)
+    ends = []
+    for _ in range(3):
+        *_, truncated, info = environment.step(environment.action_space.sample())
+        assert info["n_records"] <= 50
+        ends.append(truncated)
+    assert ends == [False, False, True]
+
+
+def test_even_weights_spend_the_budget_and_teach_and_aiming_at_weak_skills_teaches_more():
+    even = np.tile([0.0, -1.0], 20)
+    scores = []
+    for aimed in (False, True):
+        environment = SimulatedForest(
+            read_curves("pocket_math").model_copy(update={"training_noise": 0.0})
+        )
+        observation, before = environment.reset(seed=0)
+        rewards = []
+        for _ in range(5):
+            action = even.copy()
+            if aimed:
+                action[::2] = 1 - 2 * observation.reshape(20, -1)[:, 0]
+            observation, reward, *_, info = environment.step(action)
+            rewards.append(reward)
+        scores.append(info["score"])
+        assert info["score"] == pytest.approx(before["score"] + sum(rewards))
+        assert aimed or info["n_records_total"] == 5 * 300
+    assert before["score"] + 0.1 < scores[0] < scores[1]
+
+
+def test_bad_actions_and_options_are_refused():
+    environment = SimulatedForest()
+    environment.reset(seed=0)
+    for action in (np.zeros(39), np.full(40, np.nan)):
+        with pytest.raises(InvalidActionError, match="finite numbers"):
+            environment.step(action)
+    with pytest.raises(ConfigurationError, match="iterations is 0"):
+        SimulatedForest(iterations=0)

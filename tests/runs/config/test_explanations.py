@@ -1,0 +1,95 @@
+"""Errors on wrong input: value, expectation and solution, never in Hydra's words."""
+
+import pytest
+
+from dataenvgym.cli.main import main
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config import compose
+
+CASES = [
+    ("student=hf", "^student.path must be given, such as student.path=VALUE: there is no default$"),
+    ("agent.copies=3", r"no option 'agent\.copies'\. \(A new one takes a plus: \+agent\.copies=3"),
+    ("seed=abc", "seed is 'abc', expected a whole number like 0"),
+    ("seed=null", "seed is null, expected a whole number"),
+    ("seed=[1,2]", r"seed is \[1, 2\], expected a whole number"),
+    ("trainer.learning_rate=fast", "is 'fast', expected a number like 0.001"),
+    ("foo/bar=x", "no group 'foo/bar'.*The groups are: agent"),
+    ("task=", "there is no task=. The options of task are"),
+    ("seed=[1", r"'seed=\[1' cannot be read: '\[' is never closed.*'KEY=\[a,b\]'"),
+    ("name={a: 1", "'{' is never closed.*'KEY={a: 1}'"),
+    ("runs_dir=${seed", r"'{' is never closed.*'KEY=\$\{seed\}'"),
+    ("seed=int(3", r"'\(' is never closed"),
+    ("name='a", "the quote ' is never closed"),
+    ("seed==1", "has two '='. One value is set by one: seed=1"),
+    ("name=a=b", "goes into two kinds of quotes: 'name=\"a=b\"'"),
+    ("seed=${sead}", r"refers to another option: 'sead' not found. Did you mean 'seed'"),
+    ("seed=${nope:1}", r"by 'nope', which is unknown: a reference is \$\{KEY\}"),
+    ("seed=${seed}", "refers to itself: give the value itself"),
+    ("runs_dir=${oc.env:NOPE_}", "runs_dir: the environment variable NOPE_ is not set; set it"),
+    ("~seed", "seed cannot be left out"),
+    ("~agent", "agent cannot be left out"),
+    ("+agent=gold", r"agent is chosen already: leave out the plus \(agent=gold\)"),
+    ("+seed.x=1", "seed is 0, a value without parts, so 'seed.x' cannot be set"),
+    ("agent=gold,random", "names 2 options, expected one.*dataenvgym study agent=gold,random"),
+    ("seed=0,1", "is not a single value. Several values are for a study"),
+    ("agent@x=gold", "agent@x has no place in this configuration"),
+    ("agent.engine=gold", "which takes a slash: agent/engine=gold"),
+    ("teacher.model=x", "belongs to teacher=openai, teacher=vllm: choose that"),
+    ("task.sources=x", "belongs to task=alfworld, .* and [0-9]+ more: choose that"),
+    (
+        "++quality.checks=3",
+        r"quality.checks is 3, expected options by name, such as \{NAME: VALUE\}",
+    ),
+    ("++episode.iterations=x", "episode.iterations is 'x', expected a whole number like 5"),
+    ("quality.checks=[3]", r"quality.checks=\[3\] does not fit"),
+    ("agent.policy=3", r"agent.policy is 3, expected options by name like .{,90}$"),
+]
+
+
+@pytest.mark.parametrize(("override", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_errors_give_the_value_and_a_solution(override, expected):
+    with pytest.raises(ConfigurationError, match=expected) as info:
+        compose([override])
+    for word in ("Interpolation", "full_key", "defaults list", "object_type", "Hydra", "hydra"):
+        assert word not in str(info.value)
+
+
+def test_an_option_of_other_tasks_is_offered_to_a_class_of_ones_own_with_a_plus():
+    with pytest.raises(ConfigurationError, match=r"\+task\.sources=x"):
+        compose(["task=my_module.MyTask", "task.sources=x"])
+    for override in ("task.sources=x", "teacher.model=x"):
+        with pytest.raises(ConfigurationError, match=r"or leave it out$"):
+            compose([override])
+
+
+def test_a_removed_value_that_is_needed_later_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--dry", "~episode.iterations"]) == 2
+    said = capsys.readouterr().err
+    assert "it lacks 'episode.iterations', which is needed. Leave out what removes" in said
+    assert "Traceback" not in said
+    assert "omegaconf" not in said.lower()
+    main(["run", "--dry", "--debug", "~episode.iterations"])
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: [1\n", r"agent/own.yaml is not valid YAML: line 2, column 1: .*such as records: 100"),
+        ("a: 1\na: 2\n", r"agent/own.yaml is not valid YAML: line 2, column 1: .*duplicate key a"),
+        ("- 1\n", r"agent/own.yaml has a list or a single value, expected options by name"),
+        ("x: ${nope_}\n", r"agent.x refers to another option: 'nope_' not found"),
+        (
+            "defaults:\n  - policy: edg\n  - _self_\n",
+            r"^agent/own.yaml names 'agent/policy/edg' in its defaults.*Did you mean 'edge'",
+        ),
+        ("defaults:\n  - gone\n  - _self_\n", "^agent/own.yaml names 'agent/gone' in its"),
+    ],
+)
+def test_your_own_malformed_file_is_named(tmp_path, text, expected):
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "own.yaml").write_text(text)
+    with pytest.raises(ConfigurationError, match=expected) as info:
+        compose(["agent=own"], config_dir=tmp_path)
+    assert "Could not" not in str(info.value)

@@ -1,0 +1,168 @@
+"""Base files: shared by the options of a group, but not options themselves."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config import compose
+from dataenvgym.runs.config.commented_yaml import annotated_yaml
+from dataenvgym.runs.config.composition import files_by_group, options_by_group, overlay
+from dataenvgym.runs.config.hydra_files import is_base, read_with_bases
+from dataenvgym.runs.config.run_directory import open_run
+from dataenvgym.runs.evaluation.evaluated_run import compose_for_run
+
+FILES = files_by_group()
+BASES = [(group, name) for group, files in FILES.items() for name in files if is_base(name)]
+MOST_REPEATED = 4
+"""Lines of values that two files of a group may have in common."""
+
+
+def of_values(file: Path) -> Counter[str]:
+    """The lines of a file that set something."""
+    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    return Counter(line for line in lines if ":" in line[:-1] and line[0] not in "#-")
+
+
+def pairs() -> Iterator[tuple[Path, Path]]:
+    for group, files in FILES.items():
+        if not group.startswith(("prompt", "experiment")):  # texts; presets, each read as a whole
+            yield from combinations(files.values(), 2)
+
+
+def test_two_files_of_a_group_repeat_few_lines_beyond_their_base():
+    repeated = {
+        f"{one.parent.name}: {one.stem}, {other.stem}": (of_values(one) & of_values(other)).total()
+        for one, other in pairs()
+    }
+    assert {pair: n for pair, n in repeated.items() if n > MOST_REPEATED} == {}
+
+
+@pytest.mark.parametrize(("group", "name"), BASES)
+def test_a_base_is_not_an_option_but_options_extend_it(group, name):
+    assert name not in options_by_group()[group]
+    texts = [file.read_text() for file in FILES[group].values()]
+    assert any(re.search(rf"^  - (/\S+/)?{name}(@\S+)?$", text, re.MULTILINE) for text in texts)
+    with pytest.raises(ConfigurationError, match=f"no {group}={name}") as caught:
+        compose([f"{group}={name}"])
+    assert not re.search(r"[ ']_", str(caught.value))
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder with a task and a base of the user's own."""
+    (tmp_path / "own" / "task").mkdir(parents=True)
+    (tmp_path / "own" / "task" / "_mine.yaml").write_text(
+        "# My base\n_target_: dataenvgym.domains.math.task.MathTask   # my class\n"
+        "limit: 5   # a few\n"
+    )
+    (tmp_path / "own" / "task" / "mine.yaml").write_text(
+        "# Mine\ndefaults:\n  - _mine\n  - _self_\n\n"
+        "name: mine\nformat: math\nsources: ${name}.jsonl\nsampling:\n  max_tokens: 7\n"
+    )
+    return tmp_path / "own"
+
+
+def test_your_own_task_can_extend_our_bases_and_your_own(own):
+    task = compose(["task=mine", "name=x"], config_dir=own).task
+    assert (task.limit, task.sampling.max_tokens) == (5, 7)
+    assert (task.sources, task.sampling.temperature, task.chunk_size) == ("x.jsonl", 0.0, 128)
+    assert {"mine"} == options_by_group(own)["task"].keys() - options_by_group()["task"].keys()
+
+
+def test_a_file_is_read_with_all_its_bases_and_its_references(own):
+    read = read_with_bases("mine", files_by_group(own)["task"])
+    assert (read["sources"], read["limit"], read["format"]) == ("${name}.jsonl", 5, "math")
+    assert "defaults" not in read
+    (own / "task" / "list.yaml").write_text("- a\n")
+    assert read_with_bases("list", files_by_group(own)["task"]) == {}
+
+
+def test_every_value_of_a_base_is_printed_with_its_comment_in_an_option(own):
+    text = annotated_yaml(["task=mine"], config_dir=own)
+    lines = text.splitlines()
+    assert "  _target_: dataenvgym.domains.math.task.MathTask  # my class" in lines
+    assert "  limit: 5  # a few" in lines
+    assert "  threads: 4  # how many task environments step at the same time" in lines
+    assert "# task=mine: Mine" in lines
+    assert "My base" not in text
+
+
+def test_comments_of_bases_that_are_put_elsewhere_are_printed(own):
+    (own / "agent").mkdir()
+    (own / "agent" / "_own.yaml").write_text("# Base\nsize: 3   # how much\n")
+    (own / "agent" / "mine.yaml").write_text(
+        "# @package _global_\n# Mine\ndefaults:\n  - /agent/_own@agent\n  - _self_\n"
+        "agent:\n  _target_: my.Agent\n"
+    )
+    assert "  size: 3  # how much" in annotated_yaml(["agent=mine"], config_dir=own).splitlines()
+    text = annotated_yaml(["trainer=llama_factory", "trainer/deepspeed=zero2"])
+    assert OmegaConf.create(text).trainer.deepspeed.bf16 == {"enabled": "auto"}
+
+
+def test_classes_in_your_own_base_need_no_trust(own, tmp_path, as_received):
+    config = compose(["task=custom", "task._target_=mine.Task", f"runs_dir={tmp_path}", "name=r"])
+    with open_run(config) as run:
+        as_received()
+        with pytest.raises(ConfigurationError, match=r"task\._target_"):
+            compose_for_run(str(run), [])
+        (own / "task" / "mine.yaml").write_text("_target_: mine.Task\n")
+        assert compose_for_run(str(run), [], config_dir=own)[0].task._target_ == "mine.Task"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["={validation: a, test: b}"], {"validation": "a", "test": "b"}),
+        ([".validation=a", ".test=b"], {"validation": "a", "test": "b"}),
+        (["=a", ".test=b"], {"train": "a", "validation": "a", "test": "b"}),
+        (["=validation:a", "=test:b"], {"validation": "a", "test": "b"}),  # {...,...} in a shell
+        (["=a", "=b"], "b"),
+    ],
+)
+def test_sources_are_one_or_one_for_each_split(overrides, expected):
+    config = compose(["task=math_jsonl", *(f"task.sources{o}" for o in overrides)])
+    assert config.task.sources == expected
+
+
+def test_sources_in_braces_replace_those_of_the_task_and_one_split_replaces_its_own(monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
+    assert compose(["task=gsm8k", "task.sources={validation: a}"]).task.sources == {
+        "validation": "a"
+    }
+    changed = compose(["task=gsm8k", "task.sources.validation=a"]).task.sources
+    assert (changed.train, changed.validation) == ("/data/gsm8k/train.jsonl", "a")
+    assert compose(["task=humaneval", "task.sources.test=b"]).task.sources.test == "b"
+
+
+def test_sources_of_a_composed_configuration_are_changed_in_the_same_way():
+    config = compose(["task=math_jsonl", "task.sources=a"])
+    assert overlay(config, ["task.sources.test=b"]).task.sources.test == "b"
+    assert config.task.sources == "a"
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("task.sources=[a", "cannot be read"),
+        *(
+            (f"task.sources{value}", "two kinds of quotes: 'task.sources=\"a,b.jsonl\"'")
+            for value in ("=a,b.jsonl", "=[a,b]", "=test:/x/a,b", ".test=a,b")
+        ),
+        ("task.sources.tset=a", "Did you mean 'task.sources'"),
+        ("task.n_test=1", "there is no option 'task.n_test'"),
+    ],
+)
+def test_invalid_sources_are_refused(override, expected):
+    with pytest.raises(ConfigurationError, match=expected.replace("[", r"\[")):
+        compose(["task=math_jsonl", "task.sources=a", override])
+
+
+def test_a_quoted_path_may_have_a_comma():
+    config = compose(["task=math_jsonl", "task.sources='a,b'", 'task.sources.test="c,d"'])
+    assert config.task.sources == {"train": "a,b", "validation": "a,b", "test": "c,d"}

@@ -1,0 +1,214 @@
+"""The display of runs and evaluations."""
+
+import io
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.errors import TrainingError
+from dataenvgym.events import ProgressMessage, counting, tell
+from dataenvgym.runs.episodes import EpisodePlan
+from dataenvgym.runs.episodes.display import Display, EpisodeDisplay, Row, showing_progress
+from tests.runs.episodes.echo import Student, iteration
+from tests.runs.episodes.screen import Clock, count, drawn, terminal, unescaped
+
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
+
+class CountingStream(io.StringIO):
+    flushed = ""
+
+    def flush(self):
+        self.flushed = self.getvalue()
+
+
+def make_plan(**options):
+    values = {"name": "run", "task": "t", "agent": "a", "seed": 0, "n_iterations": 3,
+              "n_finished": 0, "directory": Path("run"), **options}  # fmt: skip
+    return EpisodePlan(**values)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def row(clock):
+    return Row(Display(Console(file=io.StringIO()), clock), "")
+
+
+def test_without_a_terminal_each_iteration_is_a_flushed_line(play, tmp_path):
+    stream = CountingStream()
+    play(tmp_path / "run", iterations=2, callbacks=[EpisodeDisplay(Console(file=stream))])
+    lines = re.sub(r"\d+\.\d s", "T s", stream.flushed).splitlines()
+    assert lines == [
+        "echo, taught by writer in SkillList, seed 0: 2 iterations",
+        f"run directory: {tmp_path / 'run'}",
+        "iteration 0/2: validation 0.167, T s",
+        "iteration 1/2: validation 0.417 (+0.250), 3 records, T s",
+        "iteration 2/2: validation 0.750 (+0.333), 3 records, 1 dropped, T s",
+        "finished: validation 0.167 -> 0.750 (+0.583) at iteration 2; test 0.167 -> 0.750 (+0.583)",
+    ]
+
+
+def test_an_iteration_says_how_many_replies_had_no_answer_if_any():
+    stream = io.StringIO()
+    display = EpisodeDisplay(Console(file=stream))
+    display.on_start(make_plan())
+    for rate in (None, 0.0, 0.25):
+        display.on_iteration(iteration(0, 0.5, no_answer_rate=rate))
+    shown = [line for line in stream.getvalue().splitlines() if "validation" in line]
+    assert ["no answer 0.250" in line for line in shown] == [False, False, True]
+    assert sum("no answer" in line for line in shown) == 1
+
+
+def test_a_resumed_run_shows_where_it_continues(play, tmp_path):
+    play(tmp_path / "run", iterations=1)
+    stream = io.StringIO()
+    play(tmp_path / "run", iterations=2, callbacks=[EpisodeDisplay(Console(file=stream))])
+    first = stream.getvalue().splitlines()[0]
+    assert first == "echo, taught by writer in SkillList, seed 0: 2 iterations, continued after 1"
+
+
+@pytest.mark.parametrize("error", [None, TrainingError("no loss"), KeyboardInterrupt()])
+def test_a_terminal_keeps_the_lines_and_loses_the_rows_also_after_an_exception(
+    play, tmp_path, error
+):
+    class Failing(Student):
+        def train(self, training_data, run):
+            if error is not None:
+                raise error
+            super().train(training_data, run)
+
+    console = terminal(width=60)
+    with nullcontext() if error is None else pytest.raises(type(error)):
+        play(tmp_path / "run", student=Failing(), callbacks=[EpisodeDisplay(console)])
+    written = console.file.getvalue()
+    assert written.count(HIDE) == written.count(SHOW) == 1
+    assert max(map(len, unescaped(written))) <= 60
+    last = " ".join(unescaped(written.split(SHOW)[1]))
+    ends = {KeyboardInterrupt: "interrupted: ", TrainingError: "failed: "}
+    assert ends.get(type(error), "finished: validation 0.167 -> 0.917") in last
+    assert "no loss" not in written  # the error is raised, and its handler shows it
+
+
+def test_a_terminal_shows_the_episode_and_its_phase_with_the_time_left(clock):
+    display = EpisodeDisplay(terminal(width=100), clock)
+    display.on_start(make_plan(task="[red]task\x1b[2J"))
+    display.on_phase("begin", 1, "train", 0.0)
+    clock.now += 1.0
+    display.on_progress(count(0, 60))
+    clock.now += 10.0
+    display.on_progress(count(15, 60))
+    episode, phase = drawn(display._display)
+    assert re.fullmatch(r"iteration 1/3 .+ 0:00:11", episode)
+    assert re.fullmatch(r"train .+ 15 of 60 .* 0:00:11 30 s left", phase)
+    display.on_phase("begin", 1, "load", 0.0)
+    assert "left" not in drawn(display._display)[1]
+    display._display.__exit__()
+    assert "[red]task\\x1b[2J" in display._display.console.file.getvalue()
+
+
+def test_the_time_left_of_an_episode_is_that_of_iterations_that_train(play, tmp_path, clock):
+    class Slow(EpisodeDisplay):
+        left = ()
+
+        def on_iteration(self, summary):
+            clock.now += 60.0 if summary.iteration else 500.0
+            super().on_iteration(summary)
+            self.left += (self._episode.seconds_left(),)
+
+    display = Slow(Console(file=io.StringIO()), clock)
+    play(tmp_path / "run", iterations=3, callbacks=[display])
+    assert display.left == (None, 120, 60, None)
+
+
+def test_long_phases_and_their_progress_are_plain_lines_every_ten_seconds_at_most(clock):
+    stream = io.StringIO()
+    display = EpisodeDisplay(Console(file=stream, width=20), clock)
+    display.on_start(make_plan())
+    display.on_phase("begin", 2, "train", 0.0)
+    for step in range(60):
+        clock.now += 0.5
+        display.on_progress(ProgressMessage(f"step {step}") if step < 30 else count(step, 60))
+    display.on_phase("end", 2, "train", 30.04)
+    display.on_phase("begin", 2, "load", 0.0)
+    display.on_progress(ProgressMessage("just begun"))
+    display.on_phase("end", 2, "load", 0.3)
+    assert stream.getvalue().splitlines()[2:] == [
+        "iteration 2: step 19",
+        "iteration 2: 39 of 60, about 10 s left",
+        "iteration 2: 59 of 60, about 0 s left",
+        "iteration 2: train took 30.0 s",
+    ]
+
+
+def test_the_time_left_follows_from_counts_and_their_times(row, clock):
+    row.hear(count(10, 40))  # ten were there before
+    clock.now += 4
+    row.hear(count(20, 40))
+    assert row.seconds_left() == pytest.approx(8)
+    clock.now += 3  # nothing new meanwhile
+    assert row.seconds_left() == pytest.approx(5)
+    clock.now += 30
+    assert row.seconds_left() == 0
+
+
+def test_items_done_before_do_not_count_in_the_pace(row, clock):
+    row.hear(count(0, 100))
+    row.hear(count(60, 100, skipped=60))
+    clock.now += 10
+    assert row.seconds_left() is None
+    row.hear(count(65, 100, skipped=60))
+    assert row.seconds_left() == pytest.approx(70)
+    row.hear(count(85, 100, skipped=80))  # more of it, in between
+    assert row.seconds_left() == pytest.approx(30)
+
+
+def test_no_time_left_is_shown_before_there_is_a_pace_and_another_count_starts_over(row, clock):
+    row.hear(count(0, 4))
+    row.hear(ProgressMessage("the server starts"))
+    clock.now += 10
+    assert row.seconds_left() is None
+    row.hear(count(2, 4))
+    assert row.seconds_left() == pytest.approx(10)
+    row.hear(count(0, 9))
+    assert row.seconds_left() is None
+    clock.now += 6
+    row.hear(count(3, 9))
+    assert row.seconds_left() == pytest.approx(12)
+    row.hear(count(1, 9))  # less than before: it is another one
+    assert row.seconds_left() is None
+
+
+def test_an_evaluation_is_a_row_on_a_terminal(clock):
+    console = terminal()
+    with showing_progress(console, "the student answers", clock=clock):
+        tell("a server starts")
+        with counting("problems", 400) as counter:
+            counter.skip(100)
+            clock.now += 10.0
+            counter.add(100)
+    pictures = unescaped(console.file.getvalue())
+    assert pictures[-1].startswith("the student answers ")
+    assert re.search(r"200 of 400 pro.* 0:00:10 20 s left", pictures[-1])
+    assert max(map(len, pictures)) <= 80
+
+
+def test_an_evaluation_is_a_plain_line_every_ten_seconds_elsewhere(clock):
+    stream = io.StringIO()
+    with (
+        showing_progress(Console(file=stream, width=20), "judging", clock=clock),
+        counting("problems", 100) as counter,
+    ):
+        for _ in range(25):
+            clock.now += 1.0
+            counter.add()
+    assert stream.getvalue().splitlines() == [
+        "10 of 100 problems, about 90 s left",
+        "20 of 100 problems, about 80 s left",
+    ]

@@ -1,0 +1,226 @@
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.errors import RunDirectoryError, SpeakerError
+from dataenvgym.runs.episodes.report import gain_text, render_report, write_report
+from dataenvgym.runs.episodes.summary import read_summary
+from dataenvgym.storage import read_json
+from dataenvgym.tasks import Outcome, TaskEnvironment, report_on
+from tests.runs.episodes.echo import EchoTask, Student, Writer
+
+
+def test_the_report_has_the_configuration_and_the_results(finished_run):
+    text = write_report(finished_run).read_text()
+    assert (
+        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3; "
+        "test 0.167 -> 0.917 (+0.750)**"
+    ) in text
+    assert "| student | Student |" in text
+    assert "| 3 (best) | 0.917 | +0.167 | 0 | 3 | 9 | 1 duplicate |" in text
+    assert r"| loud | \[red\]shout | 0.000 | 1.000 | +1.000 | 4 |" in text
+    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 4 |" in text
+    assert r"- Learned most: \[red\]shout (+1.000), hum (+0.750), whisper (+0.500)" in text
+    assert text.count("assistant: no [red]idea\ngold: 100") == 1
+    assert "1 of 12 validation instances." in text
+    assert (finished_run / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert "\x1b" not in text
+
+
+class Telling(EchoTask):
+    """A reply without a digit gives no answer."""
+
+    def generate_performance_report(self, completed):
+        def has_answer(one):
+            return any(map(str.isdigit, one.response))
+
+        return report_on(self.name, completed, has_answer=has_answer)
+
+
+def test_the_no_answer_rate_stands_beside_every_score(play, tmp_path):
+    console = Console(file=io.StringIO(), width=200)
+    play(tmp_path / "run", task=Telling(), test_each=True)
+    text = write_report(tmp_path / "run").read_text()
+    assert (
+        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3, no answer 0.833 -> 0.083, "
+        "score of the answers 1.000 -> 1.000; test 0.167 -> 0.917 (+0.750), "
+        "no answer 0.833 -> 0.083, score of the answers 1.000 -> 1.000**"
+    ) in text
+    assert "| iteration | validation | no answer | change |" in text
+    assert "| 3 (best) | 0.917 | 0.083 | +0.167 |" in text
+    assert "| test | no answer, test |" in text
+    assert "| 0.917 | 0.083 |" in text
+    assert "| no answer, base | no answer, iteration 3 |" in text
+    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 0.750 | 0.250 |" in text
+    render_report(tmp_path / "run", console)
+    assert re.search(r"validation +no answer +change", console.file.getvalue())
+    summary = read_json(tmp_path / "run" / "summary.json")
+    assert [round(one["no_answer_rate"], 3) for one in summary["iterations"]] == [
+        *(0.833, 0.583, 0.25, 0.083)
+    ]
+    assert [*summary["test_no_answer_rates"]] == ["0", "1", "2", "3"]
+    again = write_report(tmp_path / "run").read_text()
+    assert again.split("## Timings")[0] == text.split("## Timings")[0]
+
+
+def test_where_any_reply_is_an_answer_nothing_is_shown(finished_run):
+    assert "no answer" not in write_report(finished_run).read_text()
+    assert "no_answer" not in (finished_run / "summary.json").read_text()
+
+
+def test_a_run_from_before_the_no_answer_rate_goes_on(play, tmp_path):
+    play(tmp_path / "run", task=EchoTask(), iterations=1)  # wrote no rate
+    play(tmp_path / "run", task=Telling(), iterations=2)
+    summary = read_summary(tmp_path / "run")
+    rates = [one.no_answer_rate for one in summary.iterations]
+    assert rates[:2] == [None, None]
+    assert rates[2] == pytest.approx(0.25)
+    text = write_report(tmp_path / "run").read_text()
+    assert "| 1 | 0.417 | - | +0.250 |" in text
+    assert "at iteration 2; test" in text
+
+
+def test_the_gain_has_its_standard_error_over_problems_and_its_noise_floor(finished_run):
+    # of 12 test problems, 10 gained 1 and one lost 1: sd .622, / sqrt 12; times 1.96
+    text = gain_text(finished_run)
+    assert text == (
+        "test gain +0.750 ± 0.179 (standard error over 12 problems); noise floor 0.352 (without "
+        "the spread of seeds)"
+    )
+    assert f"T{text[1:]}." in write_report(finished_run).read_text()
+
+
+def test_a_gain_within_the_noise_floor_is_called_that(finished_run):
+    text = gain_text(finished_run, 0.16, "from a model")  # of seeds: .4
+    assert "noise floor 0.859 (from a model): the gain is within the noise floor" in text
+    console = Console(file=io.StringIO(), width=200)
+    render_report(finished_run, console, 0.16, "from a model")
+    assert text in console.file.getvalue()
+
+
+def test_without_a_test_split_there_is_no_noise_floor(finished_run):
+    for path in (finished_run / "test").iterdir():
+        path.unlink()
+    assert gain_text(finished_run) is None
+    assert "noise floor" not in write_report(finished_run).read_text()
+
+
+def test_apart_from_the_timings_the_same_run_makes_the_same_report(play, tmp_path):
+    texts = []
+    for name in ("a", "b"):
+        play(tmp_path / name)
+        texts.append(write_report(tmp_path / name).read_text().split("## Timings"))
+    assert texts[0][0] == texts[1][0]
+    assert len(texts[0]) == 2
+    assert str(tmp_path) not in texts[0][0]
+    assert (tmp_path / "a" / "curve.png").read_bytes() == (
+        tmp_path / "b" / "curve.png"
+    ).read_bytes()
+
+
+def test_forgotten_skills_are_named(play, tmp_path):
+    class Forgetting(Student):
+        def _reply(self, conversation):
+            reply = super()._reply(conversation)
+            number = conversation[-1].content.split()[1].strip(",")
+            return "?" if self.records and int(number) % 3 == 2 else reply
+
+    play(tmp_path / "run", student=Forgetting())
+    text = write_report(tmp_path / "run").read_text()
+    assert "- Forgot most: hum (-0.250)" in text
+
+
+def test_an_unfinished_run_has_a_report(play, tmp_path):
+    class Failing(Writer):
+        def __call__(self, completed, predictor):
+            raise ValueError("no [idea]")
+
+    with pytest.raises(ValueError, match="no"):
+        play(tmp_path / "run", agent=Failing())
+    text = write_report(tmp_path / "run").read_text()
+    assert (
+        r"failed: validation 0.167 -> 0.167 (+0.000) at iteration 0; ValueError: no \[idea\]"
+        in (text)
+    )
+
+
+def test_the_short_version_fits_the_terminal(finished_run):
+    write_report(finished_run)
+    console = Console(file=io.StringIO(), width=60)
+    render_report(finished_run, console)
+    text = console.file.getvalue()
+    lines = [line for line in text.splitlines() if str(finished_run) not in line]
+    assert max(map(len, lines)) <= 60
+    assert "learned most: [red]shout +1.000" in " ".join(lines)
+    assert re.search(r"3 +0\.917 +\+0\.167 +3 +1 ", text)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(RunDirectoryError, match=r"holds no summary\.json"):
+        write_report(tmp_path)
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(RunDirectoryError, match="writes it"):
+        write_report(tmp_path)
+
+
+class TellingEnvironment(TaskEnvironment):
+    """Also says how long an answer is; but not of the answers of whispering."""
+
+    def respond(self, instance, conversation):
+        said = conversation[-1].content
+        scores = {} if instance.skill == "whisper" else {"length": float(len(said))}
+        was_correct = said == instance.answer
+        return Outcome(reward=float(was_correct), was_correct=was_correct, scores=scores)
+
+
+def test_named_scores_are_in_summary_and_report(play, tmp_path):
+    class Telling(EchoTask):
+        def make_environment(self):
+            return TellingEnvironment()
+
+    summary = play(tmp_path / "run", iterations=1, task=Telling())
+    # a right answer has 3 characters, a wrong one 12: 7 and then 5 of 8 are wrong
+    assert [one.named_scores for one in summary.iterations] == [
+        {"length": 10.875},
+        {"length": 8.625},
+    ]
+    text = write_report(tmp_path / "run").read_text()
+    assert "| iteration | validation | change | length | failed calls |" in text
+    assert "| 0 | 0.167 | - | 10.875 | 0 |" in text
+    assert "| change | length, base | length, iteration 1 | n |" in text
+    assert "| quiet | hum | 0.250 | 0.500 | +0.250 | 9.750 | 7.500 | 4 |" in text
+    assert re.search(r"\| whisper \| .* \| - \| - \| 4 \|", text)
+    read = read_summary(tmp_path / "run")
+    assert read == summary
+
+
+class RudeEnvironment(TellingEnvironment):
+    """Its user fails where something is to be whispered."""
+
+    def respond(self, instance, conversation):
+        if instance.skill == "whisper":
+            raise SpeakerError("user: it shouted")
+        return super().respond(instance, conversation)
+
+
+def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path):
+    class Rude(EchoTask):
+        def make_environment(self):
+            return RudeEnvironment()
+
+    summary = play(tmp_path / "run", iterations=1, task=Rude())
+    assert [(one.n_errors, one.faults) for one in summary.iterations] == [(4, {"user": 4})] * 2
+    assert read_summary(tmp_path / "run") == summary
+    assert '"faults"' in (tmp_path / "run" / "summary.json").read_text()
+    assert "| 4 (4 user) |" in write_report(tmp_path / "run").read_text()
+    assert "failed calls" in summary._repr_html_()
+    assert "4 (4 user)" in summary._repr_html_()
+    frame = pytest.importorskip("pandas") and summary.to_pandas()
+    assert frame["n_errors_user"].tolist() == [4, 4]
+
+
+def test_without_errors_nothing_is_said_of_faults(finished_run):
+    assert "fault" not in (finished_run / "summary.json").read_text()
+    assert "failed calls" not in read_summary(finished_run)._repr_html_()

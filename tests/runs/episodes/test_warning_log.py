@@ -1,0 +1,197 @@
+"""Warnings of a run are shown at once and kept with it, whatever happens to it."""
+
+import io
+import threading
+
+import pytest
+from rich.console import Console
+
+from dataenvgym.errors import BrokenFileError, EvaluationError, RunDirectoryError
+from dataenvgym.events import warn_run
+from dataenvgym.runs.episodes import EpisodeCallback, read_summary
+from dataenvgym.runs.episodes.display import EpisodeDisplay
+from dataenvgym.runs.episodes.report import render_report, write_report
+from dataenvgym.runs.episodes.show import show_iteration
+from dataenvgym.runs.episodes.warning_log import (
+    RunWarning,
+    WarningLog,
+    read_warnings,
+    warning_lines,
+)
+from dataenvgym.storage import read_jsonl
+from tests.run_contents import contents
+from tests.runs.episodes.echo import EchoTask, Student, Writer
+
+
+@pytest.fixture
+def noisy():
+    """An agent, a student and a task that warn wherever they can."""
+
+    class NoisyAgent(Writer):
+        def __call__(self, completed, predictor):
+            warn_run("the agent is [tired]")
+            return super().__call__(completed, predictor)
+
+        def step(self):
+            super().step()
+            warn_run(f"step {self.steps}")
+
+    class NoisyStudent(Student):
+        def train(self, training_data, run):
+            warn_run("training is slow")
+            super().train(training_data, run)
+
+    class NoisyTask(EchoTask):
+        def load(self, split):
+            warn_run(f"{split} has a duplicate")
+            return super().load(split)
+
+        def evaluate(self, predictor):
+            warn_run("one call was asked twice")
+            return super().evaluate(predictor)
+
+    return lambda: {"agent": NoisyAgent(), "student": NoisyStudent(), "task": NoisyTask()}
+
+
+EXPECTED = [
+    (None, "validation has a duplicate"),
+    (None, "test has a duplicate"),
+    (0, "one call was asked twice"),
+    (1, "the agent is [tired]"),
+    (1, "training is slow"),
+    (1, "one call was asked twice"),
+    (1, "step 1"),
+    (2, "the agent is [tired]"),
+    (2, "training is slow"),
+    (2, "one call was asked twice"),
+    (2, "step 2"),
+]
+
+
+def test_each_warning_is_kept_with_its_iteration_and_is_in_the_summary(play, tmp_path, noisy):
+    summary = play(tmp_path / "run", iterations=2, **noisy())
+    assert [(w.iteration, w.text) for w in summary.warnings] == EXPECTED
+    assert read_warnings(tmp_path / "run") == summary.warnings == read_summary(
+        tmp_path / "run"
+    ).warnings  # fmt: skip
+    events = [e for e in read_jsonl(tmp_path / "run" / "events.jsonl") if e["event"] == "warning"]
+    assert [(e["iteration"], e["text"]) for e in events] == EXPECTED
+
+
+@pytest.mark.parametrize("lost", ["all", "some", "the file"])
+def test_warnings_that_the_file_has_lost_come_back_from_the_summary(play, tmp_path, noisy, lost):
+    directory = tmp_path / "run"
+    before = play(directory, iterations=1, **noisy()).warnings
+    path = directory / "warnings.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"" if lost == "all" else lines[0] + lines[-1])
+    if lost == "the file":
+        path.unlink()
+    after = play(directory, iterations=2, **noisy()).warnings
+    assert after[: len(before)] == before
+    assert read_warnings(directory) == after
+    assert len(after) == len(set(after)) > len(before)
+
+
+@pytest.mark.parametrize("row", [b"null", b"{}", b"[]", b'{"text": 1}', b"{"])
+def test_a_damaged_file_of_warnings_is_named(play, tmp_path, noisy, row):
+    play(tmp_path / "run", iterations=1, **noisy())
+    path = tmp_path / "run" / "warnings.jsonl"
+    path.write_bytes(path.read_bytes() + row)
+    with pytest.raises(BrokenFileError, match="damaged: it is"):
+        play(tmp_path / "run", iterations=2, **noisy())
+
+
+def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
+    class Hearing(EpisodeCallback):
+        heard = ()
+
+        def on_phase(self, event, iteration, phase, seconds):
+            self.heard += ((event, phase),)
+
+        def on_warning(self, warning):
+            self.heard += (warning,)
+
+    hearing = Hearing()
+    play(tmp_path / "run", iterations=1, callbacks=[hearing], **noisy())
+    tired = hearing.heard.index(RunWarning(text="the agent is [tired]", iteration=1))
+    assert hearing.heard[tired - 1 : tired + 2 : 2] == (("begin", "agent"), ("end", "agent"))
+
+
+@pytest.mark.slow
+def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
+    play, tmp_path, files, noisy
+):
+    play(tmp_path / "whole", iterations=2, **noisy())
+    expected = contents(tmp_path / "whole")
+    assert "warnings.jsonl" in expected
+    for run in files.killed(lambda run: play(run, iterations=2, **noisy()), tmp_path):
+        assert contents(run) == expected, run.name
+
+
+def test_warnings_of_several_threads_are_all_kept(tmp_path):
+    shown = []
+    log = WarningLog(tmp_path, shown.append)
+    log.open()
+    threads = [threading.Thread(target=log.hear, args=(f"t{i % 5}",)) for i in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(w.text for w in read_warnings(tmp_path)) == [f"t{i}" for i in range(5)]
+    assert tuple(shown) == log.kept
+
+
+def test_a_new_episode_does_not_begin_with_the_warnings_of_an_abandoned_one(play, tmp_path, noisy):
+    class Failing(Student):
+        def predict(self, conversations, sampling):
+            warn_run("no server")
+            raise OSError("down")
+
+    with pytest.raises(EvaluationError, match="down"):
+        play(tmp_path / "run", student=Failing())
+    assert [w.text for w in read_warnings(tmp_path / "run")] == ["no server"]
+    assert play(tmp_path / "run").warnings == ()
+    assert not (tmp_path / "run" / "warnings.jsonl").exists()
+
+
+def test_a_directory_that_refuses_the_episode_is_left_as_it_is(play, tmp_path, noisy):
+    play(tmp_path / "run", iterations=1)
+    before = contents(tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="seed"):
+        play(tmp_path / "run", seed=1, iterations=2, **noisy())
+    assert contents(tmp_path / "run") == before
+
+
+def test_the_report_has_the_warnings_near_its_top_and_no_section_without_any(
+    play, tmp_path, noisy, finished_run
+):
+    play(tmp_path / "loud", iterations=2, **noisy())
+    text = write_report(tmp_path / "loud").read_text()
+    assert text.index("## Warnings") < text.index("curve.png") < text.index("## Setup")
+    assert "- iterations 1, 2: the agent is \\[tired\\]" in text or (
+        "- iterations 1, 2: the agent is \\[tired]" in text
+    )
+    assert "Warnings" not in write_report(finished_run).read_text()
+
+
+@pytest.mark.parametrize("command", [render_report, show_iteration])
+def test_report_and_show_end_with_the_warnings(play, tmp_path, noisy, command):
+    play(tmp_path / "run", iterations=2, **noisy())
+    stream = io.StringIO()
+    command(tmp_path / "run", Console(file=stream, width=100, markup=False))
+    lines = stream.getvalue().splitlines()
+    assert "warning: iterations 1, 2: the agent is [tired]" in lines[-8:]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_display_shows_a_warning_at_once(terminal):
+    stream = io.StringIO()
+    display = EpisodeDisplay(Console(file=stream, force_terminal=terminal, width=100))
+    display.on_warning(RunWarning(text="no [b]records[/b]\x1b[2J", iteration=3))
+    assert "warning: iteration 3: no [b]records[/b]\\x1b[2J" in stream.getvalue()
+
+
+def test_the_same_text_is_one_line_with_its_iterations():
+    warnings = [RunWarning(text="a", iteration=n) for n in (1, 2)] + [RunWarning(text="b")]
+    assert warning_lines(warnings) == ["iterations 1, 2: a", "b"]

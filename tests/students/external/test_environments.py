@@ -1,0 +1,173 @@
+import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.students.external import ENVIRONMENTS, cache_directory, external_environment
+from dataenvgym.students.external.environments import ExternalEnvironment
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
+    # nothing is downloaded here
+    monkeypatch.setattr(
+        "dataenvgym.students.external.environments._TORCH", {"tiny": ("tiny-thing",)}
+    )
+    return tmp_path / "cache"
+
+
+MakeEnvironment = Callable[..., ExternalEnvironment]
+
+
+@pytest.fixture
+def make(tmp_path):
+    """An environment with the packages in `pins`: none, if nothing is said."""
+
+    def make(pins: str = "# nothing\n") -> ExternalEnvironment:
+        path = tmp_path / "cpu.txt"
+        path.write_text(pins)
+        return ExternalEnvironment("tiny", "cpu", path)
+
+    return make
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("variant", ["cpu", "cuda"])
+def test_every_pin_is_an_exact_version(name, variant):
+    pins = external_environment(name, variant).pins.read_text().splitlines()
+    packages = [line for line in pins if line.strip() and not line.startswith(("#", "--"))]
+    assert len(packages) > 50
+    assert [line for line in packages if "==" not in line] == []
+
+
+def test_an_unknown_name_or_variant_is_refused():
+    with pytest.raises(ConfigurationError, match="mean 'llamafactory'"):
+        external_environment("llama_factory")
+    with pytest.raises(ConfigurationError, match="variant"):
+        external_environment("vllm", "rocm")
+
+
+def test_the_variant_fits_the_machine(monkeypatch):
+    monkeypatch.setattr("dataenvgym.students.external.environments.has_cuda", lambda: True)
+    assert external_environment("vllm").variant == "cuda"
+    monkeypatch.setattr("dataenvgym.students.external.environments.has_cuda", lambda: False)
+    assert external_environment("vllm").variant == "cpu"
+    assert external_environment("vllm", "cuda").pins.name == "cuda.txt"
+
+
+def test_the_cache_is_where_it_is_said_to_be(tmp_path, monkeypatch):
+    assert cache_directory() == tmp_path / "cache"
+    monkeypatch.delenv("DATAENVGYM_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_directory() == tmp_path / "xdg" / "dataenvgym"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_directory() == Path.home() / ".cache" / "dataenvgym"
+
+
+def test_other_pins_are_another_folder(make):
+    assert make("a==1\n").folder == make("a==1\n").folder != make("a==2\n").folder
+
+
+def test_a_missing_environment_says_which_command_builds_it(make):
+    environment = make()
+    assert not environment.is_installed
+    with pytest.raises(ExternalError, match="variant"):
+        environment.require()
+
+
+@pytest.mark.slow
+def test_an_installed_environment_has_its_packages_and_is_left_alone(make, tmp_path):
+    environment = make(f"tiny-thing @ file://{write_wheel(tmp_path)}\n")
+    said: list[str] = []
+    environment.install(said.append)
+    assert environment.require().versions()["tiny-thing"] == "1.5"
+    assert environment.python.is_file()
+    assert said[-1] == f"{environment.folder} is ready"
+    kept = environment.python.stat().st_mtime_ns
+    environment.install(said.append)
+    assert said[-1] == f"{environment.folder} is there already"
+    assert environment.python.stat().st_mtime_ns == kept
+
+
+def write_wheel(folder: Path) -> Path:
+    """A wheel with one empty module, by hand: nothing is asked of a registry."""
+    wheel = folder / "tiny_thing-1.5-py3-none-any.whl"
+    about = "tiny_thing-1.5.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny.py", "")
+        for name, text in (
+            ("METADATA", "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.5\n"),
+            ("WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
+            ("RECORD", ""),
+        ):
+            archive.writestr(f"{about}/{name}", text)
+    return wheel
+
+
+@pytest.mark.slow
+def test_a_failed_installation_says_pips_last_words_and_is_not_installed(make, tmp_path):
+    environment = make(f"tiny-thing @ file://{tmp_path}/nowhere.whl\n")
+    with pytest.raises(ExternalError, match="nowhere"):
+        environment.install()
+    assert not environment.is_installed
+
+
+def test_an_interrupted_installation_is_built_again(make, monkeypatch):
+    environment = make()
+    environment.folder.mkdir(parents=True)
+    (environment.folder / "half").touch()
+    assert not environment.is_installed
+    built = build_nothing(monkeypatch)
+    environment.install()
+    assert built == [environment.folder]
+    assert not (environment.folder / "half").exists()
+    assert environment.is_installed
+
+
+def test_of_two_that_install_at_once_one_waits_for_the_other(make, monkeypatch):
+    environment = make()
+    goes_on, second_waits = threading.Event(), threading.Event()
+    built = build_nothing(monkeypatch, goes_on)
+    first = threading.Thread(target=environment.install)
+    first.start()
+    while not environment.folder.exists():
+        assert first.is_alive()
+
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        second_waits.set()
+
+    second = threading.Thread(target=environment.install, args=(say,))
+    second.start()
+    assert second_waits.wait(10)
+    goes_on.set()
+    first.join(10)
+    second.join(10)
+    assert said == [
+        "another process is building it: waiting",
+        f"{environment.folder} is there already",
+    ]
+    assert len(built) == 1
+
+
+def build_nothing(
+    monkeypatch: pytest.MonkeyPatch, until: threading.Event | None = None
+) -> list[Path]:
+    """A build only makes an empty folder. Gives the list of builds."""
+    built: list[Path] = []
+
+    def build(self: ExternalEnvironment, say: Callable[[str], None]) -> None:
+        self.folder.mkdir(parents=True)
+        built.append(self.folder)
+        if until is not None:
+            assert until.wait(10)
+
+    monkeypatch.setattr(ExternalEnvironment, "_build", build)
+    monkeypatch.setattr(ExternalEnvironment, "_frozen", lambda self: {})
+    return built

@@ -1,0 +1,436 @@
+"""`LlamaFactoryTrainer` with LLaMA-Factory itself: real trainings of the pocket student."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dataenvgym.errors import TrainingError
+from dataenvgym.events import hearing_progress
+from dataenvgym.records import (
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    ScoredDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+)
+from dataenvgym.storage import hash_files, read_json, read_jsonl, write_json
+from dataenvgym.students.llama_factory import (
+    TrainingConfig,
+    format_records_for_epo,
+    without_weights,
+    write_dataset,
+)
+from dataenvgym.students.pocket import student_path
+from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
+from tests.waiting import wait_for
+
+pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
+
+DRIVER = Path(__file__).with_name("driver_of_a_training.py")
+
+SUPERVISED = [SupervisedDatum(instruction=f"{n} + 1 =", output=f"{n + 1}") for n in range(8)]
+PREFERENCES = [
+    PreferenceDatum(instruction=f"{n} + 1 =", chosen=f"{n + 1}", rejected=f"{n}") for n in range(8)
+]
+JUDGED = [
+    KTODatum(instruction=f"{n} + 1 =", output=f"{n + n % 2}", desirable=n % 2 == 1)
+    for n in range(8)
+]
+TEXTS = [TextDatum(text=f"{n} and 1 make {n + 1}") for n in range(8)]
+
+Train = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def command(llama_factory_python):
+    return str(llama_factory_python.with_name("llamafactory-cli"))
+
+
+@pytest.fixture(scope="module")
+def trainer(command):
+    """One trainer, whose warm worker trains everything here."""
+    warm = LlamaFactoryTrainer(command=command, threads=1)
+    yield warm
+    warm.close()
+
+
+def write_training(folder: Path, records: Sequence[TrainingDatum], **options: Any) -> Path:
+    dataset = write_dataset(folder / "dataset", records)
+    config = TrainingConfig(
+        **{
+            "model_name_or_path": student_path(),
+            "stage": dataset.stage,
+            "dataset": dataset.name,
+            "dataset_dir": dataset.folder,
+            "output_dir": folder / "adapter",
+            "per_device_train_batch_size": 4,
+            "max_steps": 2,
+            "logging_steps": 1,
+            "seed": 3,
+            **options,
+        }
+    )
+    config.write(folder / "training.yaml")
+    return folder / "training.yaml"
+
+
+@pytest.fixture
+def train(trainer, tmp_path):
+    """Train in the warm worker, in a folder of the test."""
+
+    def train(
+        name: str = "it", records: Sequence[TrainingDatum] = SUPERVISED, **options: Any
+    ) -> Path:
+        return trainer.train(write_training(tmp_path / name, records, **options))
+
+    return train
+
+
+def losses(output: Path) -> list[float]:
+    return [
+        line["loss"] for line in read_jsonl(output.parent / "trainer_log.jsonl") if "loss" in line
+    ]
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "lora": {},
+    "dora": {"use_dora": True},
+    "rslora": {"use_rslora": True},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_adapter_is_trained(train, method):
+    output = train(lora_rank=4, **METHODS[method])
+    config = read_json(output / "adapter_config.json")
+    assert (config["r"], config["use_dora"], config["use_rslora"]) == (
+        4, method == "dora", method == "rslora",
+    )  # fmt: skip
+    assert sorted(path.name for path in output.iterdir()) == [
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    ]
+    assert len(losses(output)) == 2
+    assert sorted(path.name for path in output.parent.iterdir() if path.suffix == "") == [
+        "adapter",
+        "dataset",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "options"), [("full", {}), ("freeze", {"extra": {"freeze_trainable_layers": 1}})]
+)
+def test_the_students_own_weights_are_trained(train, method, options):
+    from safetensors.torch import load_file
+
+    output = train(finetuning_type=method, learning_rate=1e-3, **options)
+    before, after = (load_file(f / "model.safetensors") for f in (student_path(), output))
+    names = before.keys() & after.keys()
+    changed = {name for name in names if not before[name].float().equal(after[name].float())}
+    layers = {name.split(".")[2] for name in changed if ".layers." in name}
+    n_layers = read_json(output / "config.json")["num_hidden_layers"]
+    assert len(layers) == (n_layers if method == "full" else 1)
+    assert any("embed" in name for name in changed) == (method == "full")
+    assert not list(output.glob("checkpoint*"))
+
+
+@pytest.mark.gpu
+def test_a_quantized_student_gets_an_adapter(train):
+    output = train(quantization_bit=4, bf16=True)
+    assert (output / "adapter_model.safetensors").is_file()
+
+
+STAGES: dict[str, tuple[Sequence[TrainingDatum], dict[str, Any]]] = {
+    "sft": (SUPERVISED, {}),
+    "pt": (TEXTS, {}),
+    "dpo": (PREFERENCES, {"pref_loss": "sigmoid"}),
+    "orpo": (PREFERENCES, {"pref_loss": "orpo"}),
+    "simpo": (PREFERENCES, {"pref_loss": "simpo"}),
+    "kto": (JUDGED, {}),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_each_stage_trains(train, stage):
+    records, options = STAGES[stage]
+    output = train(records=records, **options)
+    assert (output / "adapter_model.safetensors").is_file()
+    assert len(losses(output)) == 2
+
+
+SCORED = [
+    ScoredDatum(
+        messages=(
+            Message(role="user", content=f"{n} + 1 ="),
+            Message(role="assistant", content=f"{n + more}"),
+            Message(role="user", content="again"),
+            Message(role="assistant", content=f"{n + 1}"),
+        ),
+        weights=(weight, 1.0),
+    )
+    for n in range(8)
+    for more, weight in ((1, 1.0), (2, -1.0))
+]
+
+
+@pytest.mark.parametrize("scored_as", ["sft", "kto", "dpo"])
+def test_scored_records_train_as_converted(train, scored_as):
+    output = train(records=without_weights(SCORED, scored_as))
+    assert (output / "adapter_model.safetensors").is_file()
+    assert len(losses(output)) == 2
+
+
+GROUP_RELATIVE: dict[str, Any] = {
+    "scored_reduction": "token_mean",
+    "scored_clip": 0.2,
+    "scored_clip_high": 0.28,
+    "scored_clip_dual": 10.0,
+    "scored_kl": 1e-4,
+}
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "mean": {},
+    "sum": {"scored_reduction": "sum"},
+    "group_relative": GROUP_RELATIVE,
+    "cut": {**GROUP_RELATIVE, "cutoff_len": 24},
+}
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """An adapter with which both trainers begin."""
+    path = write_training(tmp_path_factory.mktemp("earlier"), SUPERVISED, lora_rank=4)
+    return InProcessTrainer(threads=1).train(path)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_scored_records_train_as_in_the_in_process_trainer(train, tmp_path, earlier, objective):
+    options: dict[str, Any] = {
+        "adapter_name_or_path": earlier,
+        "lora_rank": 4,
+        "learning_rate": 1e-2,
+        "lr_scheduler_type": "constant",
+        "gradient_accumulation_steps": 2,
+        "max_steps": 5,  # two epochs and a half
+        **OBJECTIVES[objective],
+    }
+    theirs = losses(train(records=SCORED, **options))
+    InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", SCORED, **options))
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert len(ours) == 5
+    assert theirs == pytest.approx(ours, abs=1e-4 * max(map(abs, ours)) + 1e-4)
+    assert abs(ours[0] - ours[-1]) > 0.01
+
+
+def said(*texts: str) -> tuple[Message, ...]:
+    return tuple(
+        Message(role="user" if i % 2 else "assistant", content=t) for i, t in enumerate(texts)
+    )
+
+
+PAIRS = [
+    *PREFERENCES[:3],
+    PreferenceDatum(
+        messages=(Message(role="user", content="2 + 2"),),
+        chosen=said("4"),
+        rejected=said("5", "no", "3", "no", "6"),
+    ),
+    *without_weights(
+        [
+            ScoredDatum(
+                messages=tuple(
+                    Message(role="assistant" if i % 2 else "user", content=text)
+                    for i, text in enumerate(turns)
+                ),
+                system="s",
+                weights=(None, weight, *[None] * (len(turns) // 2 - 2)),
+            )
+            for n in range(5)
+            for turns, weight in (
+                (("hi", "ho", f"{n} + 1", f"{n + 1}", "again", f"it is {n + 1}", "?", "yes"), 1.0),
+                (("hi", "ho", f"{n} + 1", f"{n}", "so?", "no", "why?", "it is", "more", "x"), 0.0),
+            )
+        ],
+        "dpo",
+        segment="tail",
+    ),
+]
+OF_PAIRS: dict[str, dict[str, Any]] = {
+    "segments": {},
+    "discounted": {"pref_discount": 0.7, "pref_ftx": 0.3},
+    "cut": {"cutoff_len": 52, "pref_discount": 0.7},
+    "cut in the first turn": {"cutoff_len": 20},
+}
+
+
+@pytest.mark.parametrize("how", OF_PAIRS)
+def test_pairs_of_several_turns_train_as_in_the_in_process_trainer(train, tmp_path, how):
+    options = {"learning_rate": 2e-3, "lr_scheduler_type": "constant", "max_steps": 5}
+    options |= {"lora_rank": 4, **OF_PAIRS[how]}
+    theirs = losses(train(records=PAIRS, **options))
+    InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", PAIRS, **options))
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert theirs == pytest.approx(ours, abs=1e-4)
+    assert abs(ours[0] - ours[-1]) > 0.01
+
+
+def test_files_of_epo_train_as_scored_records(train, trainer, tmp_path):
+    rows = list(format_records_for_epo(SCORED))
+    path = write_training(tmp_path / "epo", SCORED)
+    folder = tmp_path / "epo" / "dataset"
+    write_json(folder / "custom_scored_dataset.json", rows)
+    entry = {"file_name": "custom_scored_dataset.json", "formatting": "sharegpt"}
+    columns = {"messages": "conversations"}
+    write_json(
+        folder / "dataset_info.json", {"custom_scored_dataset": entry | {"columns": columns}}
+    )
+    assert hash_files(trainer.train(path)) == hash_files(train("ours", SCORED))
+
+
+def test_two_processes_learn_from_scored_records_as_one(command, tmp_path, earlier):
+    options: dict[str, Any] = {
+        "adapter_name_or_path": earlier,
+        "lora_rank": 4,
+        "learning_rate": 1e-2,
+        "max_steps": 4,
+        **GROUP_RELATIVE,
+    }
+    divided = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2}
+    torchrun = {"FORCE_TORCHRUN": "1", "NPROC_PER_NODE": "2"}
+    two = LlamaFactoryTrainer(command=command, threads=1, environment=torchrun)
+    theirs = losses(two.train(write_training(tmp_path / "two", SCORED, **options, **divided)))
+    whole = {"per_device_train_batch_size": 8}
+    InProcessTrainer(threads=1).train(
+        write_training(tmp_path / "ours", SCORED, **{**options, **whole})
+    )
+    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    assert theirs == pytest.approx(ours, abs=1e-4)
+
+
+def test_a_student_with_own_weights_trains_on_scored_records(train):
+    output = train(records=SCORED, finetuning_type="full", learning_rate=1e-3, **GROUP_RELATIVE)
+    assert (output / "model.safetensors").is_file()
+    assert "scored_log_probabilities.pt" not in {path.name for path in output.iterdir()}
+    assert len(losses(output)) == 2
+
+
+def test_a_training_continues_from_an_adapter(train):
+    first = train("first", max_steps=20, learning_rate=1e-2)
+    second = train("second", adapter_name_or_path=first, learning_rate=1e-5)
+    assert losses(second)[0] < 0.7 * losses(first)[0]
+    assert hash_files(second) != hash_files(first)
+
+
+@pytest.mark.parametrize(
+    ("records", "options"), [(SUPERVISED, {}), (SCORED, GROUP_RELATIVE)], ids=["sft", "scored"]
+)
+def test_an_interrupted_training_continues_from_its_last_checkpoint(
+    trainer, tmp_path, records, options
+):
+    options = {
+        "max_steps": 90, "save_strategy": "steps", "extra": {"save_steps": 15}, **options,
+    }  # fmt: skip
+    whole = trainer.train(write_training(tmp_path / "whole", records, **options))
+    path = write_training(tmp_path / "broken", records, **options)
+
+    def interrupt(text: str) -> None:
+        if (tmp_path / "broken/.adapter.training/checkpoint-15/trainer_state.json").exists():
+            raise KeyboardInterrupt
+
+    with hearing_progress(interrupt), pytest.raises(KeyboardInterrupt):
+        trainer.train(path)
+    assert trainer.worker is not None
+    assert trainer.worker.pid is None
+    resumed = trainer.train(path)
+    log = list(read_jsonl(tmp_path / "broken" / "trainer_log.jsonl"))
+    steps = [line["current_steps"] for line in log if "loss" in line]
+    assert steps[0] - 1 in (15, 30, 45, 60, 75)  # a checkpoint, however quick the interrupt was
+    assert steps == list(range(steps[0], 91))
+    assert hash_files(resumed) == hash_files(whole)
+
+
+def test_a_failed_training_gives_its_reason_and_the_worker_continues(trainer, tmp_path):
+    bad = write_training(tmp_path / "bad", SUPERVISED, lora_target="no_such_layer")
+    with pytest.raises(TrainingError, match="llama_factory"):
+        trainer.train(bad)
+    assert not (tmp_path / "bad" / "adapter").exists()
+    worker = trainer.worker and trainer.worker.pid
+    trainer.train(write_training(tmp_path / "good", SUPERVISED))
+    assert worker is not None
+    assert trainer.worker is not None
+    assert trainer.worker.pid == worker
+
+
+# --- nothing leaks from one training into the next ------------------------------------------------
+
+
+def test_the_worker_has_only_imported_modules(trainer, train):
+    train()
+    assert trainer.worker is not None
+    ready = trainer.worker.ready
+    assert ready["threads"] == ["MainThread"]
+    # a tensor operation or BLAS call would have started threads; jemalloc is pyarrow's allocator
+    assert [name for name in ready["native_threads"] if "jemalloc" not in name] == ["python"]
+    assert ready["cuda_initialized"] is False
+
+
+def test_the_tenth_training_gives_the_adapter_of_the_first_and_of_a_fresh_process(
+    trainer, train, command, tmp_path
+):
+    same: dict[str, Any] = {"max_steps": 4, "lora_dropout": 0.1}
+    first = hash_files(train("1", **same))
+    for n, (records, options) in enumerate(STAGES.values(), start=2):
+        train(f"{n}", records=records, seed=n, **options)
+    train("8", finetuning_type="full")
+    train("9", use_dora=True)
+    assert hash_files(train("10", **same)) == first
+    assert hash_files(train("other", **{**same, "seed": 4})) != first
+
+    plain = write_training(tmp_path / "plain", SUPERVISED, **same)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    subprocess.run([command, "train", plain], check=True, capture_output=True, env=environment)
+    for name in ("adapter_model.safetensors", "adapter_config.json"):
+        ours, theirs = (tmp_path / f / "adapter" / name for f in ("1", "plain"))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_trained_in_a_fresh_process_or_in_a_child_of_the_worker_it_is_the_same(
+    train, command, tmp_path
+):
+    cold = LlamaFactoryTrainer(command=command, threads=1, warm=False)
+    output = cold.train(write_training(tmp_path / "cold", SUPERVISED))
+    assert hash_files(output) == hash_files(train("warm"))
+
+
+# --- nothing outlives us --------------------------------------------------------------------------
+
+
+def test_who_is_killed_takes_worker_and_training_along(command, tmp_path):
+    endless = write_training(tmp_path, SUPERVISED, max_steps=10**6)
+    with subprocess.Popen(
+        [sys.executable, str(DRIVER), str(endless), command], stdout=subprocess.PIPE, text=True
+    ) as driver:
+        assert driver.stdout is not None
+        told = json.loads(driver.stdout.readline())
+        below = [psutil.Process(pid) for pid in told["below"]]
+        assert told["worker"] in told["below"]
+        assert len(below) == 3  # the guard, the worker, the training
+        os.kill(driver.pid, signal.SIGKILL)
+        wait_for(lambda: not any(is_running(process) for process in below))
+
+
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,107 @@
+"""Entries of `dataset_info.json` are read with LLaMA-Factory's own rules."""
+
+import json
+
+import pytest
+
+from dataenvgym.errors import DatasetFormatError
+from dataenvgym.students.llama_factory.entries import TAGS, DatasetEntry, parse_turn
+
+ALPACA = {"prompt": "instruction", "query": "input", "response": "output"}
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({}, {"formatting": "alpaca", "columns": {**ALPACA, "messages": "conversations"}}),
+        # an entry that names some has no others
+        ({"columns": {"prompt": "text"}}, {"columns": {"prompt": "text"}}),
+        ({"tags": {"role_tag": "role"}}, {"tags": {"role_tag": "role"}}),
+        # which LLaMA-Factory ignores too
+        ({"load_from": "file", "note": 1}, {"ranking": False, "tags": TAGS}),
+    ],
+)
+def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
+    entry = DatasetEntry.parse({"file_name": "a.json", **named})
+    assert {name: getattr(entry, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("a.json", "the entry is 'a.json', expected an object"),
+        ({}, "'file_name' is None, expected a file's name"),
+        ({"hf_hub_url": "x/y"}, r"'hf_hub_url' \('x/y'\), expected 'file_name'"),
+        ({"file_name": "a.json", "num_samples": 5}, "'num_samples', expected none"),
+        ({"file_name": "a.json", "split": "test"}, "'split' is 'test', expected 'train'"),
+        ({"file_name": "a.json", "formatting": "jsonl"}, "'jsonl', expected 'alpaca'"),
+        ({"file_name": "a.json", "columns": {"images": "i"}}, "'images'.*, expected text only"),
+        ({"file_name": "a.json", "columns": ["text"]}, r"'columns' is \['text'\], expected an obj"),
+        ({"file_name": "a.json", "tags": {"role_tag": 1}}, "'tags' is .*, expected an object"),
+    ],
+)
+def test_unsupported_options_are_refused(entry, message):
+    with pytest.raises(DatasetFormatError, match=message):
+        DatasetEntry.parse(entry)
+
+
+CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}
+
+
+@pytest.mark.parametrize(
+    ("role", "value", "message"),
+    [
+        ("human", "Hi \u2028\U0001f600\x00", {"role": "user"}),
+        ("gpt", json.dumps(CALL), {"role": "assistant"}),
+        ("observation", "<tool_call>{}</tool_call>", {"role": "tool"}),
+    ],
+)
+def test_a_turn_equals_its_message(role, value, message):
+    turn = {"from": role, "value": value}
+    assert parse_turn(turn, TAGS, "turn") == {**message, "content": value}
+    tags = {**TAGS, "role_tag": "role", "content_tag": "content"}
+    turn = {"role": role, "content": value}
+    assert parse_turn(turn, tags, "turn") == {**message, "content": value}
+
+
+@pytest.mark.parametrize(
+    ("value", "content", "count"),
+    [
+        (json.dumps(CALL), "", 1),
+        (json.dumps([CALL, CALL]), "", 2),
+        (f"I look. <tool_call>{json.dumps(CALL)}</tool_call>", "I look. ", 1),
+        (f"I look.\n<tool_call>{json.dumps([CALL, CALL])}</tool_call>", "I look.\n", 2),
+        (f"<think>\nhm\n</think>\n\n{json.dumps(CALL)}", "<think>\nhm\n</think>\n\n", 1),
+        (f"<think>hm</think>\n{json.dumps([CALL, CALL])}", "<think>hm</think>\n", 2),
+        (f"<think></think>{json.dumps(CALL)}", "<think></think>", 1),
+        (f"<think>a</think><tool_call>{json.dumps(CALL)}</tool_call>", "<think>a</think>", 1),
+        (json.dumps({"name": "f", "arguments": json.dumps(CALL["arguments"])}), "", 1),
+    ],
+)
+def test_calls_of_other_people_are_read(value, content, count):
+    assert parse_turn({"from": "function_call", "value": value}, TAGS, "turn") == {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [CALL] * count,
+    }
+
+
+@pytest.mark.parametrize(
+    ("turn", "message"),
+    [
+        ("Hi", "turn 2 is 'Hi', expected an object"),
+        ({"from": "user", "value": "Hi"}, r"turn 2, key 'from' is 'user', expected one of \["),
+        ({"value": "Hi"}, "turn 2, key 'from' is None, expected one of"),
+        ({"from": "human", "value": 3}, "turn 2, key 'value' is 3, expected a string"),
+        ({"from": "function_call", "value": "f(x)"}, r"turn 2, the function call is .* JSON"),
+        ({"from": "function_call", "value": '{"f": 1}'}, "expected an object with 'name' and 'arg"),
+        ({"from": "function_call", "value": "<think>no end {}"}, "the function call is .* JSON"),
+        (
+            {"from": "function_call", "value": '{"name": "f", "arguments": "x"}'},
+            "arguments .* JSON",
+        ),
+    ],
+)
+def test_an_error_gives_the_actual_and_the_expected_value(turn, message):
+    with pytest.raises(DatasetFormatError, match=message):
+        parse_turn(turn, TAGS, "turn 2")

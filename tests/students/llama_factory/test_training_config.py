@@ -1,0 +1,197 @@
+"""The training file has LLaMA-Factory's option names, all of them and no others."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from dataenvgym.errors import ConfigurationError, DatasetFormatError
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.llama_factory.options import KNOWN_OPTIONS
+
+PLACES: dict[str, Any] = {
+    "model_name_or_path": "Qwen/Qwen3-0.6B",
+    "dataset": "custom_sft_dataset",
+    "dataset_dir": "/data/dataset",
+    "output_dir": "/data/adapter",
+}
+
+
+def test_every_field_is_an_option_that_llama_factory_knows_or_never_gets_into_its_files():
+    ours = {name for name in TrainingConfig.model_fields if name.startswith("scored_")}
+    ours |= {"effective_batch_size", "pref_discount", "chat_template_kwargs", "curriculum"}
+    assert not ours & KNOWN_OPTIONS
+    assert TrainingConfig.model_fields.keys() - {"extra"} - ours <= KNOWN_OPTIONS
+
+
+@pytest.mark.parametrize("stage", ["sft", "pt", "dpo", "kto", "rm", "ppo"])
+def test_a_file_for_llama_factory_has_no_options_of_scored_records(tmp_path, stage):
+    options: Any = {"scored_as": "sft", "scored_threshold": 0.1, "scored_segment": "tail"}
+    options |= {} if stage == "dpo" else {"pref_discount": 0.7}
+    config = TrainingConfig(
+        **PLACES, stage=stage, scored_reduction="sum", scored_clip=0.2, scored_kl=0.1, **options
+    )
+    config.write(tmp_path / "training.yaml")
+    assert yaml.safe_load((tmp_path / "training.yaml").read_text()).keys() <= KNOWN_OPTIONS
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"stage": "scored", "scored_clip": 0.2, "scored_reduction": "sum"},
+        {
+            "stage": "scored",
+            "scored_clip": 0.2,
+            "scored_clip_high": 0.28,
+            "scored_clip_dual": 10.0,
+            "scored_kl": 1e-4,
+            "scored_reduction": "token_mean",
+        },
+        {
+            "stage": "kto",
+            "template": "qwen3",
+            "adapter_name_or_path": "someone/adapter",
+            "learning_rate": 1e-5,
+            "warmup_steps": 0.1,
+            "extra": {"plot_loss": True, "max_samples": 3, "run_name": "é: 'no'"},
+        },
+    ],
+)
+def test_a_written_file_is_read_back_the_same(tmp_path, options):
+    config = TrainingConfig(**PLACES, **options)
+    config.write(tmp_path / "training.yaml")
+    assert TrainingConfig.read(tmp_path / "training.yaml") == config
+
+
+def test_omegaconf_reads_the_file_as_we_do(tmp_path):
+    """LLaMA-Factory reads it with OmegaConf, whose YAML is not quite PyYAML's."""
+    for text in ("1e3", "on", "null", "nan", ".inf", "0x1f", "1_000", "~", "- a", "é: #", "", "a:"):
+        config = TrainingConfig(**PLACES, learning_rate=1e-7, extra={"run_name": text})
+        config.write(tmp_path / "training.yaml")
+        loaded = OmegaConf.load(tmp_path / "training.yaml")
+        assert OmegaConf.to_container(loaded) == config.options()
+
+
+def test_the_file_has_known_options_with_values_only(tmp_path):
+    TrainingConfig(**PLACES, extra={"flash_attn": "sdpa"}).write(tmp_path / "training.yaml")
+    options = yaml.safe_load((tmp_path / "training.yaml").read_text())
+    assert options.keys() <= KNOWN_OPTIONS
+    assert None not in options.values()
+    assert "template" not in options
+    assert options["flash_attn"] == "sdpa"
+    assert options["save_strategy"] == "no"
+
+
+def test_paths_are_written_absolute_and_names_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("student").mkdir()
+    config = TrainingConfig(
+        model_name_or_path=Path("student"),
+        adapter_name_or_path="someone/adapter",
+        dataset="a",
+        dataset_dir="dataset",
+        output_dir=Path("adapter"),
+    )
+    config.write(Path("training.yaml"))
+    options = yaml.safe_load(Path("training.yaml").read_text())
+    assert options["model_name_or_path"] == str(tmp_path / "student")
+    assert options["adapter_name_or_path"] == "someone/adapter"
+    assert options["dataset_dir"] == str(tmp_path / "dataset")
+    assert options["output_dir"] == str(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lora_rnak": 8}, "'lora_rnak' is not a training option. Did you mean 'lora_rank'?"),
+        ({"plot_loss": True}, "'plot_loss' is an option of LLaMA-Factory .* expected in 'extra'"),
+        ({"extra": {"plot_los": True}}, "'plot_los'.* Did you mean 'plot_loss'?"),
+        ({"extra": {"seed": 1}}, "'seed' is in 'extra', expected it as an option of its own"),
+        ({"lora_rank": 0}, "lora_rank is 0, expected 1 or more"),
+        ({"stage": "sff"}, "stage is 'sff'"),
+        ({"seed": 2**32}, "seed is 4294967296, expected less than 4294967296"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan, expected a finite number"),
+        ({"bf16": True, "fp16": True}, "several of bf16, fp16 and pure_bf16 are on"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        TrainingConfig(**options)
+    with pytest.raises(ConfigurationError, match=message):
+        TrainingConfig().with_options(**options)
+
+
+def test_options_are_changed_on_a_copy():
+    config = TrainingConfig(extra={"plot_loss": True})
+    changed = config.with_options(lora_rank=4, dataset=["a", "b"])
+    assert (config.lora_rank, changed.lora_rank, changed.dataset) == (16, 4, "a,b")
+    assert changed.extra == config.extra
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dataset": None, "output_dir": None}, r"\['dataset', 'output_dir'\] not set"),
+        ({"output_dir": "/data/${x}"}, r"output_dir is '/data/\$\{x\}', expected no"),
+        # from which the next training could not continue
+        ({"output_dir": "/a,b/adapter"}, "expected no comma in a folder's name"),
+        ({"adapter_name_or_path": "/a,b/adapter"}, "expected no comma in a folder's name"),
+    ],
+)
+def test_a_file_that_llama_factory_could_not_use_is_not_written(options, message, tmp_path):
+    with pytest.raises(ConfigurationError, match=message):
+        TrainingConfig(**{**PLACES, **options}).write(tmp_path / "training.yaml")
+    assert not (tmp_path / "training.yaml").exists()
+
+
+def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path):
+    path = tmp_path / "theirs.yaml"
+    path.write_text("stage: pt\ntemplate: null\nlora_rank: 4\nwarmup_ratio: 0.1\nlr: null\n")
+    config = TrainingConfig.read(path)
+    assert (config.lora_alpha, config.learning_rate, config.seed) == (8, 5e-5, 42)
+    assert config.packing is True
+    assert config.extra == {"warmup_ratio": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stage: [", "expected YAML"),
+        ("- sft", r"found \['sft'\], expected options by name"),
+        ("lora_rnak: 3", "'lora_rnak', which LLaMA-Factory does not know. Did you mean"),
+        ("extra: {seed: 1}", "'extra' has 'extra', which LLaMA-Factory does not know"),
+        ("lora_rank: many", "lora_rank is 'many', expected a whole number"),
+    ],
+)
+def test_an_error_in_a_file_names_the_file(text, message, tmp_path):
+    (tmp_path / "training.yaml").write_text(text)
+    with pytest.raises(DatasetFormatError, match=rf"training\.yaml: .*{message}"):
+        TrainingConfig.read(tmp_path / "training.yaml")
+
+
+@pytest.mark.parametrize("name", ["scored_clip_high", "scored_clip_dual"])
+def test_bounds_of_a_clip_need_a_clip(name):
+    with pytest.raises(ConfigurationError, match=rf"{name} is 2.0 and scored_clip is not set"):
+        TrainingConfig(**{name: 2.0})
+
+
+@pytest.mark.parametrize(
+    ("devices", "each", "steps"), [(1, 1, 16), (8, 1, 2), (8, 2, 1), (2, 4, 2)]
+)
+def test_the_effective_batch_decides_how_many_batches_are_accumulated(devices, each, steps):
+    config = TrainingConfig(effective_batch_size=16, per_device_train_batch_size=each)
+    config = config.accumulating(devices)
+    assert config.gradient_accumulation_steps == steps
+    assert config.accumulating(devices) == config
+    assert "effective_batch_size" not in config.options()  # which LLaMA-Factory does not know
+
+
+def test_an_effective_batch_that_does_not_divide_is_refused():
+    config = TrainingConfig(effective_batch_size=16, per_device_train_batch_size=3)
+    with pytest.raises(ConfigurationError, match="devices"):
+        config.accumulating(8)
+    config = TrainingConfig(effective_batch_size=16, gradient_accumulation_steps=4)
+    with pytest.raises(ConfigurationError, match="one of them"):
+        config.accumulating(1)

@@ -1,0 +1,180 @@
+"""Generation for large models, compared with transformers, on tiny models."""
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.predictors import generation, llama
+from dataenvgym.students.trainers import compute, large
+from dataenvgym.students.trainers.adapters import new_adapter
+
+SIZES = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 48, "initializer_range": 0.3}
+HEADS = {"num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 8}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+MODELS: dict[str, Any] = {
+    "llama": lambda: LlamaForCausalLM(
+        LlamaConfig(**SIZES, **HEADS, max_position_embeddings=300, tie_word_embeddings=True)
+    ),
+    "llama with scaled positions": lambda: LlamaForCausalLM(
+        LlamaConfig(**SIZES, **HEADS, max_position_embeddings=300, rope_parameters=LLAMA3)
+    ),
+    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES, **HEADS, max_position_embeddings=300)),
+}
+
+
+@pytest.fixture(autouse=True)
+def treated_as_large(monkeypatch):
+    monkeypatch.setattr(compute, "LARGE", 1)
+
+
+def made(make: Any) -> Any:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2)
+        return make().eval().requires_grad_(False)
+
+
+def prompts_of(rng: random.Random) -> list[list[int]]:
+    beginning = [rng.randrange(97) for _ in range(rng.choice((0, 3, 20)))]
+    prompts = [
+        [*beginning, *(rng.randrange(97) for _ in range(rng.randint(1, 12)))]
+        for _ in range(rng.randint(1, 9))
+    ]
+    return prompts + prompts[:2] * rng.randint(0, 1)
+
+
+def with_transformers(model: Any, prompt: list[int], limit: int, ends: list[int]) -> list[int]:
+    tokens = torch.tensor([prompt])
+    found = model.generate(
+        tokens,
+        attention_mask=torch.ones_like(tokens),
+        max_new_tokens=limit,
+        do_sample=False,
+        eos_token_id=ends,
+        pad_token_id=0,
+    )
+    reply: list[int] = found[0, len(prompt) :].tolist()
+    return reply[:-1] if reply[-1] in ends else reply
+
+
+def greedy_replies(model: Any, prompts: list[list[int]]) -> list[list[int]]:
+    limits = [20] * len(prompts)
+    replies = generation.generate(model, prompts, limits, generation.greedy, end_tokens=[])
+    return [reply.tokens for reply in replies]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_greedy_replies_are_those_of_transformers(kind):
+    model = made(MODELS[kind])
+    assert llama.fits(model)
+    for seed in (1, 4, 5, 7):  # all beginnings, few and many prompts, and a cache that grows
+        rng = random.Random(seed)
+        prompts = prompts_of(rng)
+        limits = [rng.choice((1, 5, 17, 90)) for _ in prompts]
+        ends = rng.sample(range(97), 2)
+        found = generation.generate(model, prompts, limits, generation.greedy, end_tokens=ends)
+        for prompt, limit, reply in zip(prompts, limits, found, strict=True):
+            assert reply.tokens == with_transformers(model, prompt, limit, ends)
+
+
+def test_a_model_too_large_to_pack_a_copy_gives_the_same_replies(monkeypatch):
+    prompts = prompts_of(random.Random(3))
+    replies = []
+    for limit in (llama.MOST_PACKED, 0):
+        monkeypatch.setattr(llama, "MOST_PACKED", limit)
+        replies.append(greedy_replies(made(MODELS["qwen2"]), prompts))
+    assert replies[0] == replies[1]
+
+
+def test_packed_weights_are_dropped_and_packed_again_when_needed():
+    model, prompts = made(MODELS["llama"]), prompts_of(random.Random(3))
+    before = greedy_replies(model, prompts)
+    assert model in large.PACKS
+    large.release_memory()
+    assert not large.PACKS
+    assert greedy_replies(model, prompts) == before
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_packed_product_is_the_plain_one_up_to_rounding(dtype, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    x, weight, bias = (
+        torch.randn(size, generator=generator).to(dtype) for size in ((2, 7, 40), (30, 40), (30,))
+    )
+    expected = torch.nn.functional.linear(x.double(), weight.double(), bias.double())
+    for has_it in (large._HAS_ONEDNN, False):
+        monkeypatch.setattr(large, "_HAS_ONEDNN", has_it)
+        for found in (
+            large.frozen_linear(x, large.packed(weight), bias),
+            large.frozen_linear(x, weight, bias),
+        ):
+            assert found.dtype == dtype
+            torch.testing.assert_close(
+                found.double(), expected, rtol=1e-5, atol=0.1 if dtype == torch.bfloat16 else 1e-5
+            )
+
+
+def test_a_separate_adapter_is_used():
+    model = new_adapter(made(MODELS["llama"]), TrainingConfig(lora_rank=4)).eval()
+    for i, parameter in enumerate(p for p in model.parameters() if p.requires_grad):
+        generator = torch.Generator().manual_seed(i)
+        parameter.data = torch.randn(parameter.shape, generator=generator) * 0.3
+    assert llama.fits(model)
+    prompts = prompts_of(random.Random(1))
+    expected = [with_transformers(model, prompt, 20, []) for prompt in prompts]
+    assert greedy_replies(model, prompts) == expected
+
+
+def test_a_common_beginning_and_equal_prompts_are_computed_once():
+    model = made(MODELS["llama"])
+    sizes = []
+    model.model.embed_tokens.register_forward_pre_hook(
+        lambda module, inputs: sizes.append(tuple(inputs[0].shape))
+    )
+    beginning = list(range(30))
+    prompts = [[*beginning, 40], [*beginning, 50, 51], [*beginning, 40]]
+    generation.generate(model, prompts, [3] * 3, generation.greedy, end_tokens=[])
+    assert sizes == [(1, 30), (2, 2), (3, 1), (3, 1)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Gemma2ForCausalLM(Gemma2Config(**SIZES, **HEADS)),
+        lambda: Qwen2ForCausalLM(
+            Qwen2Config(
+                **SIZES, **HEADS, use_sliding_window=True, sliding_window=4,
+                max_window_layers=1,
+            )
+        ),
+        lambda: LlamaForCausalLM(
+            LlamaConfig(
+                **SIZES,
+                **HEADS,
+                rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0},
+            )
+        ),
+    ],
+    ids=["gemma2", "sliding window", "positions that depend on the length"],
+)  # fmt: skip
+def test_other_architectures_and_small_models_keep_their_own_computation(make, monkeypatch):
+    assert not llama.fits(made(make))
+    monkeypatch.setattr(compute, "LARGE", 10**9)
+    assert not llama.fits(made(MODELS["llama"]))

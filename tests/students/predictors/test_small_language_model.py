@@ -1,0 +1,96 @@
+"""A model like SmolLM2 learns in process: grouped keys, tied embeddings, ChatML, byte-level BPE."""
+
+import shutil
+
+import pytest
+
+from dataenvgym.interfaces import SamplingParameters, TrainingRun
+from dataenvgym.records import ChatDatum, Message, SupervisedDatum, Tool, ToolCall
+from dataenvgym.records.tool_formats import TOOL_FORMATS, read_reply
+from dataenvgym.storage import read_json, write_json
+from dataenvgym.students.llama_factory import read_dataset, write_dataset
+from dataenvgym.students.predictors import InProcessPredictor, generation
+from dataenvgym.students.predictors.generation import encode_prompts
+from dataenvgym.students.trainers import InProcessTrainer, compute
+from dataenvgym.students.trainers.examples import IGNORED, supervised_examples
+from dataenvgym.students.trainers.student import load_tokenizer
+
+
+def test_a_reply_is_learned_with_its_end_which_is_also_the_padding(tiny_smollm):
+    tokenizer = load_tokenizer(str(tiny_smollm))
+    assert tokenizer.pad_token_id == tokenizer.eos_token_id
+    record = SupervisedDatum(instruction="0 0?", output="the inn 12")
+    (example,) = supervised_examples([record], tokenizer, 512)
+    learned = [token for token in example.labels if token != IGNORED]
+    assert tokenizer.decode(learned) == "the inn 12<|im_end|>\n"
+    text = tokenizer.decode(example.tokens)
+    assert text.startswith("<|im_start|>system\nYou are helpful.<|im_end|>\n<|im_start|>user\n0 0?")
+    chat = [
+        {"role": "user", "content": record.instruction},
+        {"role": "assistant", "content": record.output},
+    ]
+    assert text == tokenizer.apply_chat_template(chat, tokenize=False)
+
+
+ADD = Tool(name="add", description="Adds.", parameters={"properties": {"a": {"type": "integer"}}})
+CALL = ToolCall(name="add", arguments={"a": 12})
+ERRAND = ChatDatum(
+    tools=(ADD,),
+    messages=(
+        Message(role="user", content="Add 12."),
+        Message(role="assistant", content="I add.", tool_calls=(CALL,)),
+        Message(role="tool", content="24"),
+        Message(role="assistant", content="It is 24."),
+    ),
+)
+
+
+def test_hermes_writes_tools_into_chatml_with_the_same_tokens_for_training(tiny_smollm, tmp_path):
+    tokenizer, form = load_tokenizer(str(tiny_smollm)), TOOL_FORMATS["hermes"]
+    dataset = write_dataset(tmp_path, [ERRAND], tool_format=form)
+    (example,) = supervised_examples(list(read_dataset(tmp_path, dataset.name)), tokenizer, 4096)
+    asked = [ERRAND.conversation[:i] for i in (1, 3)]
+    for prompt in encode_prompts(tokenizer, asked, form, context=None):
+        assert example.tokens[: len(prompt)] == prompt
+    said = tokenizer.decode([token for token in example.labels if token != IGNORED])
+    call, answer = said.split("<|im_end|>\n", 1)
+    assert form.parse(call) == ERRAND.messages[1]
+    assert answer == "It is 24.<|im_end|>\n"
+    text = tokenizer.decode(example.tokens)
+    assert text.startswith("<|im_start|>system\n# Tools\n\nYou may call")
+    assert "<|im_start|>user\n<tool_response>\n24\n</tool_response><|im_end|>\n" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("smallest", [1, compute.LARGE], ids=["as large", "as small"])
+def test_it_learns_to_call_a_tool(tiny_smollm, tmp_path, monkeypatch, smallest):
+    monkeypatch.setattr(compute, "LARGE", smallest)
+    options = {"num_train_epochs": 40, "lora_rank": 16, "learning_rate": 1e-2, "cutoff_len": 700}
+    trainer = InProcessTrainer(threads=1, lora_target="all", **options)
+    folder = shutil.copytree(tiny_smollm, tmp_path / "student")
+    config = read_json(folder / "config.json")
+    write_json(folder / "config.json", config | {"max_position_embeddings": 1024})
+    student = InProcessPredictor(folder, trainer, threads=1, tool_format="hermes")
+    student.train([ERRAND], TrainingRun(directory=tmp_path / "run"))
+    asked = ERRAND.conversation[:1]
+    (reply,) = student.predict([asked], SamplingParameters(max_tokens=80))
+    assert read_reply(asked, reply.text) == ERRAND.messages[1]
+
+
+def test_samples_of_a_prompt_share_a_batch_of_a_large_model(tiny_smollm, monkeypatch):
+    monkeypatch.setattr(compute, "LARGE", 1)
+    batches = []
+    real = generation.generate
+
+    def generate(model, prompts, *arguments, **options):
+        batches.append({tuple(prompt) for prompt in prompts})
+        return real(model, prompts, *arguments, **options)
+
+    monkeypatch.setattr(generation, "generate", generate)
+    student = InProcessPredictor(tiny_smollm, threads=1, batch_size=4)
+    asked = [(Message(role="user", content=text),) for text in ("1 2?", "3 4?")] * 4
+    sampling = SamplingParameters(temperature=1.0, max_tokens=3)
+    replies = [reply.text for reply in student.predict(asked, sampling)]
+    assert list(map(len, batches)) == [1, 1]
+    assert len(set(replies[::2])) > 1
+    assert [reply.text for reply in student.predict(asked[:3], sampling)] == replies[:3]

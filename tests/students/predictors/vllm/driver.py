@@ -1,0 +1,33 @@
+"""Another process with a student: does what its standard input says, one line at a time.
+
+driver.py '{"student": ..., "command": [...], ...}'
+"""
+
+import json
+import sys
+
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import Message
+from dataenvgym.students.predictors import VllmPredictor
+from dataenvgym.students.predictors.vllm.server import VllmServer
+
+
+def pid(server: VllmServer) -> int:
+    return server.running.pid  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    predictor = VllmPredictor(**json.loads(sys.argv[1]))
+    for line in sys.stdin:
+        match line.split():
+            case ["ask", text]:
+                (reply,) = predictor.predict(
+                    [(Message(role="user", content=text),)], SamplingParameters()
+                )
+                print(json.dumps({"reply": str(reply), "pid": pid(predictor.server)}), flush=True)
+            case ["end"]:
+                return
+
+
+if __name__ == "__main__":
+    main()

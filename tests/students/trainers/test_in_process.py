@@ -1,0 +1,410 @@
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataenvgym import events
+from dataenvgym.errors import (
+    ConfigurationError,
+    DatasetFormatError,
+    TrainingError,
+    UnsupportedStageError,
+)
+from dataenvgym.events import hearing_warnings
+from dataenvgym.records import (
+    KTODatum,
+    Message,
+    PreferenceDatum,
+    ScoredDatum,
+    SupervisedDatum,
+    TextDatum,
+    TrainingDatum,
+    parse_training_datum,
+)
+from dataenvgym.storage import hash_files, read_json, read_jsonl
+from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.students.trainers.in_process import training
+from dataenvgym.students.trainers.interface import trainer_with
+
+RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
+
+FAST = {"per_device_train_batch_size": 20, "learning_rate": 1e-2}
+
+
+def prepare(
+    folder: Path, student: Path, records: Sequence[TrainingDatum], **options: Any
+) -> tuple[InProcessTrainer, Path]:
+    """A trainer and the file that it is to train by."""
+    one = {"seed": options.pop("seed", 3)}
+    if "adapter" in options:
+        one["adapter_name_or_path"] = options.pop("adapter")
+    settings = {"threads": 2, "num_train_epochs": 2, "per_device_train_batch_size": 4, **options}
+    trainer = InProcessTrainer(**settings)
+    dataset = write_dataset(folder / "dataset", records)
+    config = trainer.config.with_options(
+        model_name_or_path=student,
+        stage=dataset.stage,
+        dataset=dataset.name,
+        dataset_dir=dataset.folder,
+        output_dir=folder / "adapter",
+        **one,
+    )
+    config.write(folder / "training.yaml")
+    return trainer, folder / "training.yaml"
+
+
+def train(
+    folder: Path, student: Path, records: Sequence[TrainingDatum] = RECORDS, **options: Any
+) -> Path:
+    trainer, path = prepare(folder, student, records, **options)
+    return trainer.train(path)
+
+
+def losses(adapter: Path) -> list[float]:
+    return [line["loss"] for line in read_jsonl(adapter.parent / "trainer_log.jsonl")]
+
+
+def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
+    heard: list[events.ProgressMessage] = []
+    with events.hearing_progress(heard.append):
+        adapter = train(tmp_path, tiny_student, lora_rank=4)
+    assert [(m.done, m.total) for m in heard] == [(n, 10) for n in range(11)]
+    counted, loss, pace = heard[-1].split(", ")
+    assert (counted, loss) == ("10 of 10 training steps", f"loss {losses(adapter)[-1]:.3f}")
+    assert re.fullmatch(r"[1-9]\d* tokens/s", pace)
+    assert adapter == tmp_path / "adapter"
+    config = read_json(adapter / "adapter_config.json")
+    assert config["base_model_name_or_path"] == str(tiny_student)
+    assert (config["r"], config["peft_type"], config["task_type"]) == (4, "LORA", "CAUSAL_LM")
+    log = list(read_jsonl(tmp_path / "trainer_log.jsonl"))
+    assert [line["step"] for line in log] == list(range(1, 11))
+    assert log[-1]["epoch"] == 2.0
+    assert {"loss", "grad_norm", "learning_rate"} <= log[0].keys()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "adapter",
+        "dataset",
+        "trainer_log.jsonl",
+        "training.yaml",
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_same_seed_gives_the_same_adapter_bit_for_bit(tmp_path, tiny_student, divided, threads):
+    hashes = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        torch.rand(3)  # whatever else draws from the global generator
+        hashes.append(hash_files(train(tmp_path / name, tiny_student, seed=seed, threads=threads)))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_dropout_is_seeded_too(tmp_path, tiny_student):
+    hashes = {
+        hash_files(train(tmp_path / name, tiny_student, lora_dropout=0.2)) for name in ("a", "b")
+    }
+    assert len(hashes) == 1
+    assert hash_files(train(tmp_path / "c", tiny_student)) not in hashes
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_the_global_generator_and_thread_count_are_left_alone(tmp_path, tiny_student, dropout):
+    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    train(tmp_path, tiny_student, lora_dropout=dropout)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+@pytest.fixture
+def divided(monkeypatch):
+    """Even the batches of a tiny student are divided."""
+    monkeypatch.setattr("dataenvgym.students.trainers.loop._WORTH_A_PART", 1)
+
+
+def test_how_a_batch_is_divided_does_not_change_its_loss(tmp_path, tiny_student, divided):
+    one = losses(train(tmp_path / "1", tiny_student, threads=1))
+    three = losses(train(tmp_path / "3", tiny_student, threads=3))
+    assert one == pytest.approx(three, rel=1e-3)
+
+
+def test_accumulated_batches_are_one_larger_batch(tmp_path, tiny_student):
+    options = {"max_steps": 4, "learning_rate": 1e-3}
+    large = train(tmp_path / "large", tiny_student, per_device_train_batch_size=10, **options)
+    small = train(
+        tmp_path / "small",
+        tiny_student,
+        per_device_train_batch_size=5,
+        gradient_accumulation_steps=2,
+        **options,
+    )
+    assert losses(large) == pytest.approx(losses(small), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "first", "share"),
+    [
+        (RECORDS, FAST, None, 0.4),
+        (RECORDS[:4], {**FAST, "bf16": True}, None, 0.7),
+        ([PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)],
+            {}, math.log(2), 0.5),
+        ([KTODatum(instruction=f"q{n}", output="yes" if n % 2 else "no", desirable=bool(n % 2))
+            for n in range(8)], {"learning_rate": 1e-2}, 0.5, 0.8),
+    ],
+    ids=["supervised", "bfloat16", "preference", "kto"],
+)  # fmt: skip
+def test_records_are_learned(tmp_path, tiny_student, records, options, first, share):
+    adapter = train(tmp_path, tiny_student, records, num_train_epochs=40, **options)
+    if first is not None:
+        assert losses(adapter)[0] == pytest.approx(first, abs=1e-4)
+    assert losses(adapter)[-1] < share * losses(adapter)[0]
+
+
+def test_plain_text_is_learned(tmp_path, tiny_student):
+    texts = [TextDatum(text=f"line {n} of a song") for n in range(12)]
+    plain = train(tmp_path / "plain", tiny_student, texts, **FAST, num_train_epochs=20)
+    assert losses(plain)[-1] < 0.5 * losses(plain)[0]
+    packed = train(tmp_path / "packed", tiny_student, texts, packing=True, cutoff_len=31)
+    # 12 texts of 15 or 16 bytes and their ends, in blocks of 30: 7 blocks, 2 epochs of 2 steps
+    assert len(losses(packed)) == 4
+
+
+def scored(n: int, *turns: tuple[str, float]) -> ScoredDatum:
+    messages = [
+        message
+        for reply, _ in turns
+        for message in (
+            Message(role="user", content=f"q{n}"),
+            Message(role="assistant", content=reply),
+        )
+    ]
+    return ScoredDatum(messages=tuple(messages), weights=tuple(weight for _, weight in turns))
+
+
+SCORED = [scored(n, ("yes", 1.0), ("no" * (n % 3 + 1), -0.5)) for n in range(10)]
+
+
+def test_turns_are_learned_by_their_weights(tmp_path, tiny_student):
+    adapter = train(tmp_path, tiny_student, SCORED, num_train_epochs=10, learning_rate=5e-3)
+    # each turn begins near -log p = log of the vocabulary's size: (1 - .5) / 2 of that
+    assert losses(adapter)[-1] < losses(adapter)[0] - 0.5
+    supervised = [SupervisedDatum(instruction="q1", output=text) for text in ("yes", "no")]
+    good, bad = (
+        losses(train(tmp_path / text, tiny_student, [record], adapter=adapter, max_steps=1))[0]
+        for text, record in zip(("yes", "no"), supervised, strict=True)
+    )
+    assert good < bad
+
+
+def test_a_clipped_training_begins_at_the_weights_and_moves_less(tmp_path, tiny_student):
+    options = {"num_train_epochs": 10, "learning_rate": 5e-3, "per_device_train_batch_size": 10}
+    adapter = train(tmp_path / "clipped", tiny_student, SCORED, scored_clip=0.2, **options)
+    # every ratio is 1: -(1 - .5) / 2
+    assert losses(adapter)[0] == pytest.approx(-0.25, abs=1e-5)
+    # and at the end -(1.2 * 1 - .8 * .5) / 2 at best
+    assert -0.4 - 1e-6 <= losses(adapter)[-1] < -0.3
+
+
+@pytest.mark.parametrize("clip", [None, 0.2])
+def test_neither_division_nor_accumulation_changes_the_effect_of_weights(
+    tmp_path, tiny_student, divided, clip
+):
+    options = {"scored_clip": clip, "learning_rate": 1e-3, "max_steps": 4}
+    ways = (
+        {"threads": 1, "per_device_train_batch_size": 10},
+        {"threads": 3, "per_device_train_batch_size": 10},
+        # the last of three batches is smaller
+        {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 3},
+    )
+    one, *others = (
+        losses(train(tmp_path / str(i), tiny_student, SCORED, **options, **way))
+        for i, way in enumerate(ways)
+    )
+    for other in others:
+        assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
+
+
+def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path, tiny_student):
+    told: list[str] = []
+    records = [*SCORED[:2], scored(7, ("long" * 20, 1.0))]
+    with hearing_warnings(told.append):
+        train(tmp_path, tiny_student, records, cutoff_len=12, max_steps=1)
+    (text,) = told
+    assert "3 of 5 turns" in text
+    assert "1 of 3 records" in text
+
+
+LONG = "long" * 20
+ASKED = {"role": "user", "content": "2"}
+SAID = {"role": "assistant", "content": "3"}
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        {"kind": "chat", "messages": [ASKED, SAID, ASKED, {**SAID, "content": LONG}]},
+        {
+            "kind": "preference",
+            "messages": [ASKED],
+            "chosen": [SAID, ASKED, {**SAID, "content": LONG}],
+            "rejected": [{**SAID, "content": "4"}, ASKED, SAID],
+        },
+        {"kind": "text", "text": LONG},
+    ],
+    ids=["chat", "segments", "text"],
+)
+def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
+    whole = json.loads(json.dumps(cut).replace(LONG, "5"))
+    records = [parse_training_datum(record) for record in (cut, whole)]
+    told: list[str] = []
+    with hearing_warnings(told.append):
+        train(tmp_path / "cut", tiny_student, records, cutoff_len=30, max_steps=1)
+    (text,) = told
+    assert "1 of 2 records are longer than cutoff_len (30 tokens)" in text
+    with hearing_warnings(told.append):
+        train(tmp_path / "whole", tiny_student, records, cutoff_len=200, max_steps=1)
+    assert told == [text]
+
+
+@pytest.mark.parametrize(
+    ("record", "options", "said"),
+    [
+        (SupervisedDatum(instruction="2", output=LONG), {"cutoff_len": 30},
+            r"1 of 1 records.*set trainer\.cutoff_len="),
+        (SCORED[0], {"cutoff_len": 4}, "set cutoff_len higher"),
+        (TextDatum(text="short"), {"packing": True}, "do not fill one block of 511 tokens"),
+    ],
+)  # fmt: skip
+def test_a_run_that_could_learn_nothing_whole_ends_before_the_training(
+    tmp_path, tiny_student, record, options, said
+):
+    with pytest.raises(TrainingError, match=said):
+        train(tmp_path, tiny_student, [record], **options)
+    assert not list(tmp_path.rglob("trainer_log.jsonl"))
+
+
+def test_a_training_continues_from_an_adapter(tmp_path, tiny_student):
+    first = train(tmp_path / "1", tiny_student, **FAST, num_train_epochs=10)
+    second = train(tmp_path / "2", tiny_student, adapter=first, learning_rate=1e-4)
+    assert losses(second)[0] < 0.7 * losses(first)[0]
+    assert hash_files(first) != hash_files(second)
+    rank = read_json(second / "adapter_config.json")["r"]
+    assert rank == read_json(first / "adapter_config.json")["r"] == 16
+
+
+def test_preferences_are_measured_against_the_base_or_the_adapter_that_is_named(
+    tmp_path, tiny_student
+):
+    records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
+    first = train(tmp_path / "1", tiny_student, records, num_train_epochs=10)
+    against_base = train(tmp_path / "2", tiny_student, records, adapter=first)
+    assert losses(against_base)[0] < 0.6
+    reference = {"ref_model": str(tiny_student), "ref_model_adapters": str(first)}
+    against_itself = train(tmp_path / "3", tiny_student, records, adapter=first, extra=reference)
+    assert losses(against_itself)[0] == pytest.approx(math.log(2), abs=1e-4)
+
+
+def test_a_training_that_breaks_down_names_the_step_and_leaves_no_adapter(tmp_path, tiny_student):
+    with pytest.raises(TrainingError, match="expected finite"):
+        train(tmp_path, tiny_student, learning_rate=1e38, max_grad_norm=0, weight_decay=1e38)
+    assert not (tmp_path / "adapter").exists()
+
+
+def test_the_learning_rate_warms_up_and_decays(tmp_path, tiny_student):
+    options = {"lr_scheduler_type": "linear", "learning_rate": 1.0e-3}
+    for name, warmup in (("share", {"warmup_steps": 0.2}), ("steps", {"warmup_steps": 2})):
+        train(tmp_path / name, tiny_student, **options, **warmup)
+        log = list(read_jsonl(tmp_path / name / "trainer_log.jsonl"))
+        rates = [line["learning_rate"] for line in log]
+        expected = [0, 0.5, *(1 - i / 8 for i in range(8))]
+        assert rates == pytest.approx([1e-3 * share for share in expected])
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"), [("ppo", "'ppo'"), ("dpo", r"kind 'supervised'.*stage 'dpo'")]
+)
+def test_another_stage_is_refused_before_anything_is_written(tmp_path, tiny_student, stage, said):
+    trainer, path = prepare(tmp_path, tiny_student, RECORDS)
+    TrainingConfig.read(path).with_options(stage=stage).write(path)
+    with pytest.raises((UnsupportedStageError, DatasetFormatError), match=said):
+        trainer.train(path)
+    assert not (tmp_path / "adapter").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"learning_rte": 1e-3}, r"learning_rte.*learning_rate"),
+        ({"seed": 1}, "'seed'"),
+        ({"template": "llama3"}, "template is 'llama3'"),
+        ({"save_strategy": "steps"}, "save_strategy is 'steps', expected 'no'"),
+        ({"threads": 0}, "threads is 0"),
+    ],
+)
+def test_options_are_checked_when_the_trainer_is_made(options, expected):
+    with pytest.raises((ConfigurationError, UnsupportedStageError), match=expected):
+        InProcessTrainer(**options)
+
+
+@pytest.mark.slow
+def test_another_process_makes_the_same_adapter(tmp_path, tiny_student):
+    hashes = {hash_files(train(tmp_path / "here", tiny_student))}
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from dataenvgym.students.trainers import InProcessTrainer\n"
+        "InProcessTrainer(threads=2).train(Path(sys.argv[1]))"
+    )
+    for seed in ("1", "2"):
+        _, path = prepare(tmp_path / seed, tiny_student, RECORDS)
+        # sets iterate in another order, and torch would take more threads
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "2"}
+        subprocess.run([sys.executable, "-c", script, str(path)], check=True, env=environment)
+        hashes.add(hash_files(tmp_path / seed / "adapter"))
+    assert len(hashes) == 1
+
+
+def test_records_of_other_stages_cannot_be_left_out(tmp_path, tiny_student):
+    pairs = [PreferenceDatum(instruction="say 1", chosen="1", rejected="2")] * 2
+    trainer, path = prepare(tmp_path, tiny_student, pairs)
+    trainer.left_out = {0}
+    with pytest.raises(UnsupportedStageError, match="stage 'dpo'"):
+        trainer.train(path)
+
+
+def test_the_prompt_is_learned_too_with_train_on_prompt(tiny_student, tmp_path):
+    found = {}
+    for name, extra in (("answers", {}), ("all", {"train_on_prompt": True})):
+        trainer, path = prepare(tmp_path / name, tiny_student, RECORDS[:4], extra=extra)
+        with training(TrainingConfig.read(path), 1, "cpu") as begun:
+            (update,) = begun.objective.scales([range(4)])
+            found[name] = round(1 / update)  # the number of tokens that are learned
+        trainer.train(path)
+    assert found["answers"] == sum(len(record.output) + 1 for record in RECORDS[:4])
+    # "say 0<|end|><|assistant|>"; the first token, <|user|>, has no token before it
+    assert found["all"] == found["answers"] + 4 * (len("say 0") + 2)
+    assert hash_files(tmp_path / "all/adapter") != hash_files(tmp_path / "answers/adapter")
+    with pytest.raises(UnsupportedStageError, match="train_on_prompt"):
+        InProcessTrainer(extra={"train_on_prompt": "yes"})
+
+
+def test_an_effective_batch_size_also_holds_after_a_change_of_options():
+    trainer = InProcessTrainer(effective_batch_size=16, per_device_train_batch_size=4)
+    for options, steps in (
+        ({"per_device_train_batch_size": 8}, 2),
+        ({"effective_batch_size": 64}, 16),
+        ({"learning_rate": 1e-4}, 4),
+    ):
+        assert trainer_with(trainer, options).config.gradient_accumulation_steps == steps
+    with pytest.raises(ConfigurationError, match="expected a multiple of 5"):
+        trainer_with(trainer, {"per_device_train_batch_size": 5})
+    own = trainer_with(trainer, {"gradient_accumulation_steps": 3}).config
+    assert (own.effective_batch_size, own.gradient_accumulation_steps) == (None, 3)
+    limited = InProcessTrainer(max_steps=3)
+    assert trainer_with(limited, {"num_train_epochs": 2.0}).config.max_steps == -1
+    assert trainer_with(limited, {"learning_rate": 1e-3}).config.max_steps == 3

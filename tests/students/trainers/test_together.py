@@ -1,0 +1,182 @@
+"""Adapters that are trained together, compared with those that are trained alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from dataenvgym import events
+from dataenvgym.errors import ConfigurationError, TrainingError
+from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum, TrainingDatum
+from dataenvgym.storage import hash_files, read_jsonl
+from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.students.trainers import InProcessTrainer, together
+from dataenvgym.students.trainers.compute import workers
+from dataenvgym.students.trainers.in_process import prepare
+from dataenvgym.students.trainers.many import train_each
+from dataenvgym.students.trainers.meeting import TrainingRequest
+from dataenvgym.students.trainers.together import AdapterGroup, Trainee
+
+CPU = torch.device("cpu")
+MIXED: tuple[dict[str, Any], ...] = (
+    {"lora_rank": 4, "per_device_train_batch_size": 1, "learning_rate": 5e-3},
+    {"lora_rank": 4, "per_device_train_batch_size": 1, "learning_rate": 1e-3, "seed": 3},
+    {"lora_rank": 8, "per_device_train_batch_size": 4, "lora_alpha": 5, "max_grad_norm": 0.3},
+    {"lora_target": "q_proj,v_proj", "gradient_accumulation_steps": 2, "weight_decay": 0.1,
+     "per_device_train_batch_size": 2, "lr_scheduler_type": "linear", "warmup_steps": 2},
+    {"lora_dropout": 0.3, "num_train_epochs": 3.0, "per_device_train_batch_size": 3},
+)  # fmt: skip
+
+
+def records(n: int, k: int = 0) -> list[TrainingDatum]:
+    return [
+        SupervisedDatum(instruction=f"say {i}", output=f"{i + k}!" * (i % 4 + 1)) for i in range(n)
+    ]
+
+
+@pytest.fixture
+def write(tmp_path, tiny_student):
+    """Writes the files of a training; returns the trainer and the YAML file."""
+
+    def write(
+        name: str, data: Sequence[TrainingDatum], stage: str = "sft", **options: Any
+    ) -> tuple[InProcessTrainer, Path]:
+        folder = tmp_path / name
+        dataset = write_dataset(folder / "dataset", data)
+        own = {"num_train_epochs": 2.0, **options}
+        path = folder / "training.yaml"
+        TrainingConfig(
+            model_name_or_path=str(tiny_student),
+            stage=stage,
+            dataset=dataset.name,
+            dataset_dir=dataset.folder,
+            output_dir=folder / "adapter",
+            **own,
+        ).write(path)
+        return InProcessTrainer(threads=1), path
+
+    return write
+
+
+def log(adapter: Path) -> list[dict[str, float]]:
+    return list(read_jsonl(adapter.parent / "trainer_log.jsonl"))
+
+
+def assert_equal(alone: Path, shared: Path) -> None:
+    """The same training, up to rounding."""
+    assert len(log(alone)) == len(log(shared)) > 1
+    for one, other in zip(log(alone), log(shared), strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
+        assert one["grad_norm"] == pytest.approx(other["grad_norm"], rel=1e-2)
+        exact = ("step", "epoch", "learning_rate")
+        assert [one[name] for name in exact] == [other[name] for name in exact]
+    mine, theirs = (load_file(folder / "adapter_model.safetensors") for folder in (alone, shared))
+    assert mine.keys() == theirs.keys()
+    for name, weight in mine.items():
+        assert torch.allclose(weight, theirs[name], atol=1e-3), name
+    config = (alone / "adapter_config.json").read_bytes()
+    assert config == (shared / "adapter_config.json").read_bytes()
+
+
+@pytest.mark.parametrize(("threads", "full"), [(1, 512), (2, 60)])
+def test_each_adapter_is_the_one_that_is_trained_alone(write, monkeypatch, threads, full):
+    monkeypatch.setattr(together, "FULL", full)
+    data = [records(5 + k, k) for k in range(len(MIXED))]
+    alone = [
+        trainer.train(path)
+        for trainer, path in (write(f"alone{k}", data[k], **MIXED[k]) for k in range(len(MIXED)))
+    ]
+    requests = [
+        TrainingRequest(*write(f"together{k}", data[k], **MIXED[k])) for k in range(len(MIXED))
+    ]
+    requests.append(TrainingRequest(*write("texts", [TextDatum(text="a b c")] * 5, "pt")))
+    train_each(requests, threads)
+    for expected, request in zip(alone, requests, strict=False):
+        assert_equal(expected, request.done.result())
+    trainer, path = write("texts alone", [TextDatum(text="a b c")] * 5, "pt")
+    assert_equal(trainer.train(path), requests[-1].done.result())
+
+
+def test_the_same_trainings_give_the_same_adapters_bit_for_bit(write):
+    hashes = []
+    for name in "ab":
+        requests = [
+            TrainingRequest(*write(f"{name}{k}", records(4, k), **MIXED[k])) for k in (0, 1, 4)
+        ]
+        train_each(requests, 2)
+        hashes.append([hash_files(request.done.result()) for request in requests])
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes[0])) == 3
+
+
+def test_an_adapter_joins_and_leaves_between_steps(write, base):
+    alone = []
+    trainees = []
+    with workers(1, CPU) as run:
+        group = AdapterGroup(base, run, 1)
+        for k, n in enumerate((3, 6, 4)):
+            trainer, path = write(f"{k}", records(n, k), **MIXED[k % 2])
+            request = TrainingRequest(trainer, path)
+            config = TrainingConfig.read(path)
+            model, objective = prepare(config, CPU, run)
+            trainee = Trainee.of(config, model, objective, request.context)
+            assert trainee is not None
+            trainees.append(trainee)
+            alone.append(log(trainer.train(path)))
+        left: list[list[int]] = []
+        for number in range(20):
+            if number in (0, 2, 5):
+                group.join(trainees[(0, 2, 5).index(number)])
+            left.append([trainees.index(one) for one in group.round()])
+    # 6, 12 and 8 steps, from rounds 0, 2 and 5 on
+    assert {number: own for number, own in enumerate(left) if own} == {5: [0], 12: [2], 13: [1]}
+    for trainee, steps in zip(trainees, alone, strict=True):
+        losses = [step.loss for step in trainee.log]
+        assert losses == pytest.approx([step["loss"] for step in steps], abs=1e-4)
+
+
+def test_a_training_that_fails_leaves_the_others(write):
+    fine = write("fine", records(5), **MIXED[0])
+    requests = [
+        TrainingRequest(*write("exploding", records(5), learning_rate=1e38, max_grad_norm=0.0)),
+        TrainingRequest(*write("nowhere", records(5), lora_target="nowhere")),
+        TrainingRequest(fine[0], fine[1].parent / "missing.yaml"),
+        TrainingRequest(*fine),
+    ]
+    train_each(requests, 1)
+    exploded, nowhere, missing, done = (request.done for request in requests)
+    with pytest.raises(TrainingError, match="expected finite numbers"):
+        exploded.result()
+    with pytest.raises(ConfigurationError, match="lora_target is 'nowhere'"):
+        nowhere.result()
+    assert missing.exception() is not None
+    trainer, path = write("alone", records(5), **MIXED[0])
+    assert_equal(trainer.train(path), done.result())
+
+
+def test_a_training_that_cannot_share_its_steps_is_the_one_alone(write):
+    pairs = [PreferenceDatum(instruction=f"x{i}", chosen="a", rejected="b") for i in range(4)]
+    trainer, path = write("alone", pairs, "dpo")
+    expected = hash_files(trainer.train(path))
+    requests = [
+        TrainingRequest(*write("dpo", pairs, "dpo")),
+        TrainingRequest(*write("sft", records(4))),
+    ]
+    train_each(requests, 1)
+    assert hash_files(requests[0].done.result()) == expected
+    assert requests[1].done.result().is_dir()
+
+
+def test_progress_is_told_to_those_who_asked_for_the_training(write):
+    heard: dict[str, list[events.ProgressMessage]] = {"a": [], "b": []}
+    requests = []
+    for name, own in heard.items():
+        with events.hearing_progress(own.append):
+            requests.append(TrainingRequest(*write(name, records(3 + len(requests)), **MIXED[0])))
+    train_each(requests, 1)
+    assert [(m.done, m.total) for m in heard["a"]] == [(n, 6) for n in range(7)]
+    assert [(m.done, m.total) for m in heard["b"]] == [(n, 8) for n in range(9)]
+    assert "loss" in heard["b"][-1]

@@ -1,0 +1,275 @@
+"""Drawing samples: seeds, files, and resuming with existing samples."""
+
+import re
+import types
+from dataclasses import replace
+
+import pytest
+
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    InvalidInstanceError,
+    RunDirectoryError,
+)
+from dataenvgym.events import hearing_progress
+from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.records import PerformanceReport
+from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.metrics import EvaluationFiles, draw_samples
+from dataenvgym.tasks.metrics.metric import parse_metrics
+from dataenvgym.tasks.metrics.results import completed_of, sum_up
+from dataenvgym.tasks.metrics.sampling import instances_of
+
+
+def contents(files: EvaluationFiles) -> dict[str, bytes]:
+    """Every file with its content, without the seconds."""
+    paths = (p for p in sorted(files.directory.rglob("*")) if p.is_file())
+    return {str(p): re.sub(rb'"seconds": [\d.e-]+', b"", p.read_bytes()) for p in paths}
+
+
+def test_every_sample_is_written_by_seed_and_chunk(task, guesser, tmp_path):
+    files = EvaluationFiles(tmp_path, chunk=2)
+    draw_samples(files, task, guesser(), task.instances, 3)
+    names = sorted(p.name for p in (tmp_path / "samples").iterdir())
+    assert names == [f"{s:03d}-{c:04d}.jsonl" for s in range(3) for c in range(3)]
+    samples = list(files.read_samples(3))
+    assert [(s.sample, s.instance_id) for s in samples] == [
+        (i, instance.id) for i in range(3) for instance in task.instances
+    ]
+    assert len({s.seed for s in samples}) == 3
+    assert len({tuple(s.transcript for s in samples if s.sample == i) for i in range(3)}) == 3
+
+
+def test_the_first_sample_equals_the_tasks_own_evaluation(guess_task, guesser, tmp_path):
+    task = guess_task(8, sampling=SamplingParameters(temperature=1.0, seed=7))
+    files = EvaluationFiles(tmp_path, chunk=3)
+    draw_samples(files, task, guesser(), task.instances, 1)
+    assert completed_of(files, 1) == task.evaluate(guesser())
+
+
+def test_existing_samples_are_not_drawn_again_and_more_samples_extend_them(task, guesser, tmp_path):
+    files, student = EvaluationFiles(tmp_path / "a", chunk=2), guesser()
+    draw_samples(files, task, student, task.instances, 2)
+    asked, before = student.asked, contents(files)
+    draw_samples(files, task, student, task.instances, 2)
+    assert (student.asked, contents(files)) == (asked, before)
+    draw_samples(files, task, student, task.instances, 3)
+    assert before.items() < contents(files).items()
+    at_once = EvaluationFiles(tmp_path / "b", chunk=2)
+    draw_samples(at_once, task, guesser(), task.instances, 3)
+    assert [*contents(files).values()] == [*contents(at_once).values()]
+
+
+def test_a_file_that_is_missing_is_drawn_as_it_was(task, guesser, tmp_path):
+    files = EvaluationFiles(tmp_path, chunk=2)
+    assert files.count_complete() == 0
+    draw_samples(files, task, guesser(), task.instances, 2)
+    assert files.count_complete() == 2
+    before = contents(files)
+    files.part(1, 1).unlink()
+    assert files.count_complete() == 1
+    with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is missing"):
+        list(files.read_samples(2))
+    draw_samples(files, task, guesser(), task.instances, 2)
+    assert contents(files) == before
+
+
+def test_failed_calls_are_kept_apart_and_drawn_again_when_asked_for(task, guesser, tmp_path):
+    files = EvaluationFiles(tmp_path, chunk=5)
+    draw_samples(files, task, guesser(lambda asked: asked == 2), task.instances, 2)
+    failed = [s for s in files.read_samples(2) if s.error is not None]
+    assert [(s.sample, s.error, s.answer_class) for s in failed] == [(0, "the line is dead", None)]
+    (error_rate,) = sum_up(files, task, parse_metrics(["error_rate"], 2), 2).metrics
+    assert error_rate.value == pytest.approx(1 / 10)
+
+    student = guesser()
+    draw_samples(files, task, student, task.instances, 2)
+    assert student.asked == 0
+    draw_samples(files, task, student, task.instances, 2, retry_errors=True)
+    assert 1 <= student.asked <= 2  # the one that failed, of two turns at most
+    whole = EvaluationFiles(tmp_path / "whole", chunk=5)
+    draw_samples(whole, task, guesser(), task.instances, 2)
+    assert list(files.read_samples(2)) == list(whole.read_samples(2))
+
+
+def test_greedy_answers_are_all_equal(guess_task, guesser, tmp_path):
+    task = guess_task(sampling=SamplingParameters())
+    files = EvaluationFiles(tmp_path, chunk=2)
+    with pytest.raises(ConfigurationError, match="greedy"):
+        draw_samples(files, task, guesser(), task.instances, 2)
+    assert not files.is_begun
+    draw_samples(files, task, guesser(), task.instances, 1)
+    assert files.has(1)
+
+
+class Whole:
+    """A task that is evaluated as a whole, as the protocol wants it and no more."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def evaluate(self, predictor):
+        return self.task.evaluate(predictor)
+
+    def generate_performance_report(self, completed):
+        return PerformanceReport(task="whole", score=0.5, accuracy=0.5, n=5, n_errors=0)
+
+
+def test_a_task_that_offers_no_problems_is_evaluated_once(task, guesser, tmp_path):
+    files = EvaluationFiles(tmp_path, chunk=None)
+    draw_samples(files, Whole(task), guesser(), None, 1)
+    assert completed_of(files, 1) == task.evaluate(guesser())
+    results = sum_up(files, Whole(task), parse_metrics(None, 1), 1)
+    assert results.metrics[0].n == 5
+    with pytest.raises(ConfigurationError, match="make_environment"):
+        draw_samples(files, Whole(task), ScriptedPredictor(lambda c: "1"), None, 2)
+
+
+def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesser, tmp_path):
+    files, student = EvaluationFiles(tmp_path, chunk=2), guesser(lambda asked: asked == 3)
+    draw_samples(files, Whole(task), student, None, 1)
+    assert files.has(1)
+    assert len(list((tmp_path / "samples").iterdir())) == 3
+    assert len(completed_of(files, 1)) == 5
+    asked = student.asked
+    draw_samples(files, Whole(task), student, None, 1)
+    assert student.asked == asked
+    assert [s.error is None for s in files.read_part(0, 0, task.instances[:2])] == [True, True]
+    again = guesser()  # the failed sample is not in the first file
+    draw_samples(files, Whole(task), again, None, 1, retry_errors=True)
+    assert again.asked > 0
+    assert completed_of(files, 1) == task.evaluate(guesser())
+
+
+def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp_path):
+    own = types.SimpleNamespace(
+        sampling=task.sampling,
+        chunk_size=2,
+        threads=1,
+        make_environment=task.make_environment,
+        evaluate=task.evaluate,
+        generate_performance_report=task.generate_performance_report,
+        instances=list(task.instances),
+    )
+    files = EvaluationFiles(tmp_path, chunk=2)
+    draw_samples(files, own, guesser(), instances_of(own, 3), 3)
+    assert files.count_complete() == 3
+    assert len(instances_of(own, 3, limit=2)) == 2
+    del own.instances
+    assert instances_of(own, 1) is None
+    with pytest.raises(ConfigurationError, match="has no `instances`"):
+        instances_of(own, 3)
+    with pytest.raises(ConfigurationError, match="has no `instances`"):
+        draw_samples(files, own, guesser(), None, 3)
+    with pytest.raises(ConfigurationError, match="--limit cannot be"):
+        instances_of(own, 1, limit=2)
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda lines: [lines[0], lines[1][:-9]], "is damaged"),
+        (lambda lines: [lines[0], "{}"], "is damaged"),
+        (lambda lines: lines[:1], "line 2, is about nothing, expected sample 1 of 'validation-3'"),
+        (lambda lines: lines[::-1], "line 1, is about sample 1 of 'validation-3', expected"),
+        (lambda lines: [x.replace('"sample":1', '"sample":0') for x in lines], "about sample 0 of"),
+        (lambda lines: [*lines, lines[0]], "line 3, is about sample 1 of 'validation-2', expected"),
+    ],
+)
+def test_a_damaged_file_is_named_with_the_way_out(task, guesser, tmp_path, damage, expected):
+    files = EvaluationFiles(tmp_path, chunk=2)
+    draw_samples(files, task, guesser(), task.instances, 2)
+    before = contents(files)
+    part = files.part(1, 1)
+    part.write_text("\n".join(damage(part.read_text().splitlines())) + "\n")
+    for read in (
+        lambda: list(files.read_samples(2)),
+        lambda: draw_samples(files, task, guesser(), task.instances, 2),
+    ):
+        with pytest.raises(RunDirectoryError, match="remove the file") as found:
+            read()
+        assert expected in str(found.value)
+    part.unlink()
+    draw_samples(files, task, guesser(), task.instances, 2)
+    assert contents(files) == before
+
+
+def test_an_evaluation_that_has_samples_refuses_other_problems(task, guesser, tmp_path):
+    files, student = EvaluationFiles(tmp_path, chunk=2), guesser()
+    files.write_instances(task.instances[:2])
+    draw_samples(files, task, student, task.instances, 1)
+    assert [s.instance_id for s in files.read_samples(1)] == [i.id for i in task.instances]
+    asked, before = student.asked, contents(files)
+    with pytest.raises(RunDirectoryError, match="2 problems"):
+        draw_samples(files, task, student, task.instances[:2], 2)
+    assert (student.asked, contents(files)) == (asked, before)
+
+
+def test_an_empty_list_of_problems_is_damage_and_not_an_end(task, guesser, tmp_path):
+    files = EvaluationFiles(tmp_path, chunk=2)
+    draw_samples(files, task, guesser(), task.instances, 1)
+    (tmp_path / "instances.jsonl").write_text("")
+    for look in (files.count_complete, lambda: files.has(1), lambda: list(files.read_samples(1))):
+        with pytest.raises(RunDirectoryError, match=r"instances.jsonl is empty"):
+            look()
+
+
+def test_a_task_without_problems_is_refused(guess_task, guesser, tmp_path):
+    class Empty(guess_task):
+        instances = ()
+
+    with pytest.raises(ConfigurationError, match="Empty has no problems"):
+        instances_of(Empty(), 1)
+    whole = types.SimpleNamespace(name="whole", evaluate=lambda predictor: [])
+    with pytest.raises(EvaluationError, match="evaluated no"):
+        draw_samples(EvaluationFiles(tmp_path, chunk=2), whole, guesser(), None, 1)
+
+
+def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):
+    class Twice(guess_task):
+        @property
+        def instances(self):
+            return (*super().instances, super().instances[0])
+
+    with pytest.raises(InvalidInstanceError, match="two instances"):
+        instances_of(Twice(), 1)
+    whole = types.SimpleNamespace(
+        name="whole", evaluate=lambda predictor: 2 * guess_task(1).evaluate(predictor)
+    )
+    files = EvaluationFiles(tmp_path, chunk=2)
+    with pytest.raises(InvalidInstanceError, match="two instances"):
+        draw_samples(files, whole, guesser(), None, 1)
+    assert not files.is_begun
+
+
+def test_named_scores_are_written_with_each_sample_and_summed_up(guess_task, guesser, tmp_path):
+    class Counting(guess_task):
+        def make_environment(self):
+            environment = super().make_environment()
+            judge = environment.respond
+            environment.respond = lambda instance, conversation: replace(
+                judge(instance, conversation), scores={"tries": len(conversation) // 2}
+            )
+            return environment
+
+    task = Counting()
+    files = EvaluationFiles(tmp_path, chunk=2)
+    draw_samples(files, task, guesser(), task.instances, 2)
+    tries = [s.scores["tries"] for s in files.read_samples(2)]
+    assert tries == [len(s.transcript) // 2 for s in files.read_samples(2)]
+    results = sum_up(files, task, parse_metrics(["pass@1"], 2), 2)
+    assert results.report.scores == {"tries": sum(tries) / 10}
+
+
+def test_all_samples_share_one_count_and_existing_ones_are_done(task, guesser, tmp_path):
+    files, n = EvaluationFiles(tmp_path, chunk=2), len(task.instances)
+    draw_samples(files, task, guesser(), task.instances, 1)
+    heard = []
+    with hearing_progress(heard.append):
+        draw_samples(files, task, guesser(), task.instances, 3)
+    assert {message.total for message in heard if message.done} == {3 * n}
+    counts = [*dict.fromkeys(m.done for m in heard if m.endswith(" problems"))]
+    assert counts[-1] == 3 * n
+    assert n in counts
+    assert len(counts) > n

@@ -1,0 +1,240 @@
+"""Guarantees of rollouts, for every way of asking the predictor."""
+
+import pytest
+
+from dataenvgym.errors import ConfigurationError, PredictionError, ServerError
+from dataenvgym.events import hearing_progress
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.records import Message
+from dataenvgym.tasks import Outcome, TaskEnvironment
+from dataenvgym.tasks.rollouts import rollout
+from tests.tasks.rollouts.fakes import (
+    SAMPLING,
+    Countdown,
+    Echo,
+    Predictor,
+    both_modes,
+    instances,
+    say_digits,
+    say_how_many_came_before,
+)
+
+
+@both_modes
+def test_results_come_in_the_order_of_the_instances(make):
+    wrong = {"Sag 3!": Reply(text="?")}
+    predictor = make(lambda c: wrong.get(c[0].content) or say_digits(c))
+    completed = rollout(predictor, instances(20), Echo, sampling=SAMPLING, chunk_size=3)
+    assert [c.instance.id for c in completed] == [f"i{k}" for k in range(20)]
+    expected = [(k != 3, float(k != 3), None) for k in range(20)]  # a wrong answer is no error
+    assert [(c.was_correct, c.reward, c.error) for c in completed] == expected
+    assert completed[7].transcript == (
+        Message(role="user", content="Sag 7!"),
+        Message(role="assistant", content="7"),
+    )
+
+
+@both_modes
+def test_conversations_of_different_length_all_come_to_their_end(make):
+    predictor = make(say_how_many_came_before)
+    completed = rollout(predictor, instances(6), Countdown, sampling=SAMPLING, chunk_size=2)
+    assert [c.reward for c in completed] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    assert all(c.was_correct for c in completed)
+    assert [m.role for m in completed[2].transcript] == ["user", "assistant"] * 3
+
+
+@both_modes
+def test_a_failed_call_is_not_a_wrong_answer(make):
+    def answer(conversation):
+        if "3" in conversation[0].content:
+            return Failure(reason="HTTP 503")
+        return say_digits(conversation)
+
+    completed = rollout(make(answer), instances(5), Echo, sampling=SAMPLING)
+    assert [c.error for c in completed] == [None, None, None, "HTTP 503", None]
+    assert (completed[3].reward, completed[3].was_correct) == (0.0, False)
+    assert completed[3].transcript == (Message(role="user", content="Sag 3!"),)
+
+
+@both_modes
+def test_an_exception_in_the_environment_fails_its_instance_only_and_any_reply_is_judged(make):
+    class Fragile(Echo):
+        def begin(self, instance):
+            if instance.id == "i1":
+                raise OSError("no file \ud800")
+            return super().begin(instance)
+
+        def respond(self, instance, conversation):
+            if instance.id == "i2":
+                raise RuntimeError("sandbox died")
+            return super().respond(instance, conversation)
+
+    def answer(conversation):
+        reply = say_digits(conversation)
+        return Reply(text="3\ud800") if reply.text == "3" else reply
+
+    completed = rollout(make(answer), instances(5), Fragile, sampling=SAMPLING, chunk_size=5)
+    assert [c.error for c in completed] == [
+        None,
+        "environment: OSError: no file \\ud800",
+        "environment: RuntimeError: sandbox died",
+        None,
+        None,
+    ]
+    assert [len(c.transcript) for c in completed] == [2, 0, 2, 2, 2]
+    assert completed[3].response == "3\ufffd"
+    assert [c.was_correct for c in completed] == [True, False, False, False, True]
+    for c in completed:
+        assert type(c).model_validate_json(c.model_dump_json()) == c
+
+
+@both_modes
+def test_a_failure_in_a_later_turn_ends_only_its_conversation(make):
+    def answer(conversation):
+        if len(conversation) == 5 and "3" in conversation[0].content:
+            return Failure(reason="timed out")
+        return say_how_many_came_before(conversation)
+
+    completed = rollout(make(answer), instances(5), Countdown, sampling=SAMPLING)
+    assert [c.error for c in completed] == [None, None, None, "timed out", None]
+    assert len(completed[3].transcript) == 5
+
+
+@both_modes
+def test_an_environment_that_never_ends_is_truncated_and_not_correct(make):
+    class Endless(TaskEnvironment):
+        max_turns = 3
+
+        def respond(self, instance, conversation):
+            return Outcome(done=False, reward=1.0, was_correct=True, info={"note": "still open"})
+
+    (completed,) = rollout(make(say_digits), instances(1), Endless, sampling=SAMPLING)
+    assert (completed.reward, completed.was_correct, completed.error) == (0.0, False, None)
+    assert sum(m.role == "assistant" for m in completed.transcript) == 3
+    assert completed.note == "still open"
+    assert rollout(make(say_digits), [], Endless, sampling=SAMPLING) == []
+
+
+@both_modes
+def test_environments_are_closed_even_if_their_instance_fails(make):
+    closed = []
+
+    class Closing(Echo):
+        def respond(self, instance, conversation):
+            if instance.id == "i1":
+                raise RuntimeError("broken")
+            return super().respond(instance, conversation)
+
+        def close(self):
+            closed.append(self)
+            raise OSError("closing failed")
+
+    def answer(conversation):
+        return Failure(reason="no") if "2" in conversation[0].content else say_digits(conversation)
+
+    completed = rollout(make(answer), instances(3), Closing, sampling=SAMPLING)
+    assert len(closed) == 3
+    assert [c.error is None for c in completed] == [True, False, False]
+
+
+@both_modes
+def test_random_choices_of_an_environment_depend_on_the_seed_and_the_instance_alone(make):
+    class Dice(Echo):
+        def begin(self, instance):
+            return (Message(role="user", content=str(self.np_random.integers(10**9))),)
+
+    def throw(seed, of):
+        completed = rollout(
+            make(say_digits), of, Dice, sampling=SamplingParameters(seed=seed), chunk_size=2
+        )
+        return {c.instance.id: c.transcript[0].content for c in completed}
+
+    first = throw(0, instances(6))
+    assert len(set(first.values())) == 6
+    assert throw(0, instances(6)[::-1]) == first
+    assert throw(1, instances(6)) != first
+
+
+@pytest.mark.parametrize("error", [ServerError("gone"), ConfigurationError("no schemas here")])
+@both_modes
+def test_a_predictor_that_cannot_work_at_all_says_so_to_the_caller(make, error):
+    closed = []
+
+    class Closing(Countdown):
+        def close(self):
+            closed.append(self)
+
+    def answer(conversation):
+        if len(conversation) == 5:
+            raise error
+        return say_how_many_came_before(conversation)
+
+    with pytest.raises(type(error)) as raised:
+        rollout(make(answer), instances(5), Closing, sampling=SAMPLING)
+    assert raised.value is error
+    assert len(closed) == 5
+
+
+@both_modes
+@pytest.mark.parametrize("value", [None, "text"])
+def test_a_value_that_is_not_a_reply_is_a_bug(make, value):
+    with pytest.raises(PredictionError, match="Failure"):
+        rollout(make(lambda c: value), instances(3), Echo, sampling=SAMPLING)
+
+
+def test_impossible_sizes_are_refused():
+    for options in ({"chunk_size": 0}, {"threads": 0}):
+        with pytest.raises(ConfigurationError, match="expected 1 or more"):
+            rollout(Predictor(say_digits), [], Echo, sampling=SAMPLING, **options)
+
+
+class Graded(TaskEnvironment):
+    """Scores each message by its length; instance 1 gets a score that is none."""
+
+    def respond(self, instance, conversation):
+        length = float("nan") if instance.id == "i1" else float(len(conversation[-1].content))
+        done = sum(m.role == "assistant" for m in conversation) == 2
+        messages = () if done else (Message(role="user", content="Kürzer!"),)
+        return Outcome(messages=messages, done=done, scores={"length": length})
+
+
+class GradedElsewhere(Graded):
+    """The same without our checks, as another environment would be."""
+
+    def step(self, action):
+        *_, instance = self.instances or (self._instance,)
+        score = {"length": "much"} if instance.id == "i1" else {"length": len(action)}
+        said = (*self._conversation, Message(role="assistant", content=action))
+        return said, 1.0, True, False, {"was_correct": True, "scores": score}
+
+
+@both_modes
+@pytest.mark.parametrize("environment", [Graded, GradedElsewhere])
+def test_scores_of_the_last_message_are_kept_and_bad_ones_are_the_environments_failure(
+    make, environment
+):
+    predictor = make(lambda c: Reply(text="x" * (5 - len(c))))
+    completed = rollout(predictor, instances(3), environment, sampling=SAMPLING)
+    length = 2.0 if environment is Graded else 4.0
+    assert [c.scores for c in completed] == [{"length": length}, {}, {"length": length}]
+    assert [c.error is None for c in completed] == [True, False, True]
+    assert (completed[1].error or "").startswith("environment: EvaluationError: ")
+    assert [m.content for m in completed[1].transcript] == ["Sag 1!", "xxxx"]
+
+
+@both_modes
+def test_problems_are_counted_as_they_end(make):
+    heard = []
+    with hearing_progress(heard.append):
+        rollout(make(say_how_many_came_before), instances(4), Countdown, sampling=SAMPLING)
+    problems = [message.partition(",")[0] for message in heard]
+    assert [*dict.fromkeys(problems)] == [f"{n} of 4 problems" for n in range(5)]
+
+
+def test_replies_of_a_round_are_counted_chunk_by_chunk():
+    heard = []
+    with hearing_progress(heard.append):
+        rollout(Predictor(say_digits), instances(5), Echo, sampling=SAMPLING, chunk_size=2)
+    replies = [m for m in heard if "replies" in m]
+    assert replies == [f"0 of 5 problems, {n} of 5 replies" for n in (0, 2, 4, 5)]
+    assert [m.done for m in replies] == [0, 2, 4, 5]
