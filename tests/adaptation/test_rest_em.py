@@ -16,8 +16,7 @@ from dataenvgym.students.trainers.examples import (
     scored_examples,
     supervised_examples,
 )
-from dataenvgym.students.trainers.objectives import CrossEntropy, padder
-from dataenvgym.students.trainers.scored import ScoredTurns
+from dataenvgym.students.trainers.objectives import CrossEntropy, ScoredTurns, padder
 from dataenvgym.students.trainers.student import load_base_model, load_tokenizer, twin
 
 

@@ -7,7 +7,8 @@ many            many trainings at once; `together` takes their steps, on a model
 meeting         episodes of one process that wait to train together
     chat_format   conversations in a tokenizer's chat template, and what is learned of them
     examples      from training records to tokens and labels, for each stage
-    objectives    the losses of the stages, the order of the examples, and padding
+    objectives    the losses of the stages, and padding; `scored` has a formula of its own
+    steps         the order of the examples
     loop          the optimization
     student       base models and tokenizers from disk
     adapters      LoRA adapters: new ones, on a base model or merged into it, as files

@@ -166,8 +166,8 @@ def prepare(
     from dataenvgym.students.trainers.compute import is_large
     from dataenvgym.students.trainers.examples import padding_token
     from dataenvgym.students.trainers.large import release_memory
-    from dataenvgym.students.trainers.objectives import padder
-    from dataenvgym.students.trainers.scored import ScoredLoss, ScoredTurns
+    from dataenvgym.students.trainers.objectives import ScoredTurns, padder
+    from dataenvgym.students.trainers.scored import ScoredLoss
     from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
 
     records = _records(config)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from transformers import get_scheduler
@@ -21,9 +21,16 @@ from transformers import get_scheduler
 from dataenvgym.errors import DivergedError
 from dataenvgym.events import Count, counting
 from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.llama_factory.curriculum import Curriculum, Section
 from dataenvgym.students.trainers.compute import Run, is_large, precision
-from dataenvgym.students.trainers.objectives import Objective, Update, parts_of_equal_size, updates
-from dataenvgym.students.trainers.sections import Gates
+from dataenvgym.students.trainers.examples import IGNORED
+from dataenvgym.students.trainers.objectives import (
+    CrossEntropy,
+    Objective,
+    by_length,
+    parts_of_equal_size,
+)
+from dataenvgym.students.trainers.steps import Update, updates
 from dataenvgym.students.trainers.support import extra_number
 
 # Tokens times the model's weights above which a part of a batch deserves a core of its own. Below,
@@ -204,3 +211,61 @@ class _Gradients:
 
     def _precision(self) -> AbstractContextManager[Any]:
         return precision(self._model.device, bf16=self._config.bf16)
+
+
+class Gates:
+    """Says after each step whether the section has ended early."""
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        model: Any,
+        objective: Objective,
+        updates: list[Update],
+        run: Run,
+    ) -> None:
+        self._curriculum = curriculum
+        self._model = model
+        self._objective = cast(CrossEntropy, objective)
+        self._last = {update.section: i for i, update in enumerate(updates)}
+        self._losses: list[float] = []
+        self._run = run
+        self.passed: set[int] = set()
+
+    def see(self, number: int, update: Update, loss: float) -> None:
+        """Take note of step `number` (from 0): at the end of an epoch, the gates are compared."""
+        self._losses.append(loss)
+        if self._last[update.section] != number:
+            return
+        mean, self._losses = sum(self._losses) / len(self._losses), []
+        index, _ = update.section
+        section = self._curriculum.sections[index]
+        below = section.until_loss is not None and mean <= section.until_loss
+        if below or (
+            section.until_accuracy is not None and self._accuracy(section) >= section.until_accuracy
+        ):
+            self.passed.add(index)
+
+    def _accuracy(self, section: Section) -> float:
+        """The share of the section's learned tokens that are the student's most likely ones."""
+        examples = [
+            self._objective.examples[i]
+            for name in section.mix
+            for i in self._curriculum.groups[name]
+        ]
+        was_training = self._model.training
+        self._model.eval()
+
+        def count(part: Sequence[int]) -> tuple[int, int]:
+            batch = self._objective.pad([examples[i] for i in part])
+            with torch.no_grad():
+                output = self._model(
+                    input_ids=batch.tokens, attention_mask=batch.mask, use_cache=False
+                )
+            labels = batch.labels[:, 1:]
+            right = (output.logits[:, :-1].argmax(-1) == labels) & (labels != IGNORED)
+            return int(right.sum()), int((labels != IGNORED).sum())
+
+        counts = self._run(count, by_length(examples, self._model)[1])
+        self._model.train(was_training)
+        return math.fsum(right for right, _ in counts) / max(sum(n for _, n in counts), 1)

@@ -15,9 +15,7 @@ sum of `loss` over the parts.
   1 - sigmoid(beta * (KL - margin)) for the others, weighted; margin is the log-probability minus
   its reference, KL the mean margin of mismatched answers over the batch, at least 0.
 
-The loss of stage `scored` is in `scored`. The order of the examples is that of transformers'
-trainer (and so of LLaMA-Factory) for the same seed: a new permutation for every epoch, cut into
-batches, the last one possibly smaller.
+The formula of stage `scored` is in `scored`; `ScoredTurns` computes it.
 
 A reference is the output of a frozen model; it is computed once, before training begins.
 """
@@ -25,65 +23,19 @@ A reference is the output of a frozen model; it is computed once, before trainin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.trainers.compute import Run, is_large
-from dataenvgym.students.trainers.examples import IGNORED, Example, Judged, Pair
+from dataenvgym.students.trainers.compute import Run, is_large, precision
+from dataenvgym.students.trainers.examples import IGNORED, Example, Judged, Pair, Scored
 from dataenvgym.students.trainers.large import label_logs, logits_only_at
-from dataenvgym.students.trainers.scored import turn_discounts
-
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Update:
-    """One step of the optimizer: the batches whose gradients are summed for it.
-
-    Attributes:
-        epoch: number of epochs done after this step, as a fraction.
-        batches: positions of the examples.
-        section: the section of a curriculum, and the epoch in it, both from 0.
-    """
-
-    epoch: float
-    batches: list[list[int]]
-    section: tuple[int, int] = (0, 0)
-
-
-def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
-    """Every step of a training on `n_examples` examples."""
-    if config.curriculum is not None:
-        from dataenvgym.students.trainers.sections import section_updates
-
-        return section_updates(config.curriculum, config)
-    size, accumulated = config.per_device_train_batch_size, config.gradient_accumulation_steps
-    per_epoch = math.ceil(math.ceil(n_examples / size) / accumulated)
-    total = config.max_steps
-    if total < 1:
-        total = math.ceil(config.num_train_epochs * per_epoch)
-    steps: list[Update] = []
-    for epoch in count():
-        order = epoch_order(n_examples, config.seed, epoch)
-        batches = list(chunks(order, size))
-        for i, group in enumerate(chunks(batches, accumulated), start=1):
-            if len(steps) == total:
-                return steps
-            steps.append(Update(epoch=epoch + i / per_epoch, batches=group))
-    raise AssertionError("unreachable")
-
-
-def epoch_order(n_examples: int, seed: int, epoch: int) -> list[int]:
-    """The examples' positions in the order of that epoch."""
-    generator = torch.Generator().manual_seed(seed + epoch)
-    order: list[int] = torch.randperm(n_examples, generator=generator).tolist()
-    return order
+from dataenvgym.students.trainers.scored import ScoredLoss, turn_discounts
+from dataenvgym.students.trainers.steps import chunks
 
 
 @dataclass(frozen=True)
@@ -116,12 +68,6 @@ def pad(examples: Sequence[Example], padding: int, device: torch.device) -> Batc
         labels=torch.tensor([labels + [IGNORED] * n for _, labels, n in rows], device=device),
         n_rows=[len(example.rows) for example in examples],
     )
-
-
-def chunks(items: list[_T], size: int) -> Iterator[list[_T]]:
-    """The items in lists of `size`; the last one may be shorter."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 _REFERENCE_BATCH = 64
@@ -269,6 +215,66 @@ class KTO:
         return (weight * (1 - torch.sigmoid(self._beta * sign * (margin - context)))).sum()
 
 
+class ScoredTurns:
+    """The objective of stage `scored`, for the in-process trainer.
+
+    Args:
+        scored: each with at least one turn.
+        model: the student to train, before the training.
+        base: the model for `scored_kl`; by default, `model` as it is now.
+    """
+
+    def __init__(
+        self,
+        scored: Sequence[Scored],
+        config: TrainingConfig,
+        pad: Pad,
+        model: Any,
+        run: Run,
+        base: Any = None,
+    ) -> None:
+        self._scored = scored
+        self._pad = pad
+        self._loss = ScoredLoss.of(dict(config))
+        tokens = [self._loss.of_turns(one.weights, one.lengths) for one in scored]
+        self._weights = [weights.to(model.device) for weights, _ in tokens]
+        self._shares = [shares.to(model.device) for _, shares in tokens]
+        examples = [one.example for one in scored]
+        self._sampled: list[torch.Tensor] | None = None
+        self._base: list[torch.Tensor] | None = None
+        if self._loss.clip is not None:
+            self._sampled = _log_probabilities(model, examples, config, pad, run)
+        if self._loss.kl:
+            self._base = _log_probabilities(
+                model if base is None else base, examples, config, pad, run
+            )
+
+    def __len__(self) -> int:
+        return len(self._scored)
+
+    def size(self, i: int) -> int:
+        return sum(len(row.tokens) for row in self._scored[i].example.rows)
+
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        of_update = [self._scored[i] for batch in batches for i in batch]
+        n_tokens = sum(sum(one.lengths) for one in of_update)
+        return [1.0 / self._loss.divisor(len(of_update), n_tokens)] * len(batches)
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
+        return None
+
+    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        each, learned = token_log_probabilities(
+            model, self._pad([self._scored[i].example for i in part])
+        )
+        rows = (self._weights, self._shares, self._sampled, self._base)
+        of_part = (None if row is None else torch.cat([row[i] for i in part]) for row in rows)
+        weights, shares, sampled, base = of_part
+        assert weights is not None
+        assert shares is not None
+        return self._loss.summed(each[learned], weights, shares, sampled, base)
+
+
 def _mean_of_means(batches: Sequence[Sequence[int]]) -> list[float]:
     return [1.0 / (len(batch) * len(batches)) for batch in batches]
 
@@ -331,6 +337,24 @@ def _references(
     order, parts = by_length(examples, model)
     sums = torch.cat(run(compute, parts))
     return sums[torch.tensor(order, device=sums.device).argsort()]
+
+
+def _log_probabilities(
+    model: Any, examples: Sequence[Example], config: TrainingConfig, pad: Pad, run: Run
+) -> list[torch.Tensor]:
+    """The log-probabilities of each example's learned tokens, without gradient."""
+
+    def compute(part: Sequence[int]) -> list[torch.Tensor]:
+        with torch.no_grad(), precision(model.device, bf16=config.bf16):
+            batch = pad([examples[i] for i in part])
+            each, learned = token_log_probabilities(model, batch)
+        counts = batch.of_examples(learned.sum(1)).tolist()
+        return list(torch.split(each[learned], counts))
+
+    order, parts = by_length(examples, model)
+    found = (row for rows in run(compute, parts) for row in rows)
+    placed = dict(zip(order, found, strict=True))
+    return [placed[i] for i in range(len(examples))]
 
 
 def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[list[int]]]:

@@ -33,16 +33,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-
-if TYPE_CHECKING:
-    from dataenvgym.students.llama_factory import TrainingConfig
-    from dataenvgym.students.trainers.compute import Run
-    from dataenvgym.students.trainers.examples import Example, Scored
-    from dataenvgym.students.trainers.objectives import Pad
 
 _MOST = 20.0
 """Differences of log-probabilities are clipped to this, so that exp is finite (as in verl)."""
@@ -135,85 +129,3 @@ def turn_discounts(learned: torch.Tensor, discount: float) -> torch.Tensor:
     n_turns = begins.sum(1, keepdim=True).clamp(min=1)
     left = n_turns + 1 - begins.cumsum(1)
     return (1 - discount**left) / (1 - discount**n_turns)
-
-
-class ScoredTurns:
-    """The objective of stage `scored`, for the in-process trainer.
-
-    Args:
-        scored: each with at least one turn.
-        model: the student to train, before the training.
-        base: the model for `scored_kl`; by default, `model` as it is now.
-    """
-
-    def __init__(
-        self,
-        scored: Sequence[Scored],
-        config: TrainingConfig,
-        pad: Pad,
-        model: Any,
-        run: Run,
-        base: Any = None,
-    ) -> None:
-        self._scored = scored
-        self._pad = pad
-        self._loss = ScoredLoss.of(dict(config))
-        tokens = [self._loss.of_turns(one.weights, one.lengths) for one in scored]
-        self._weights = [weights.to(model.device) for weights, _ in tokens]
-        self._shares = [shares.to(model.device) for _, shares in tokens]
-        examples = [one.example for one in scored]
-        self._sampled: list[torch.Tensor] | None = None
-        self._base: list[torch.Tensor] | None = None
-        if self._loss.clip is not None:
-            self._sampled = _log_probabilities(model, examples, config, pad, run)
-        if self._loss.kl:
-            self._base = _log_probabilities(
-                model if base is None else base, examples, config, pad, run
-            )
-
-    def __len__(self) -> int:
-        return len(self._scored)
-
-    def size(self, i: int) -> int:
-        return sum(len(row.tokens) for row in self._scored[i].example.rows)
-
-    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        of_update = [self._scored[i] for batch in batches for i in batch]
-        n_tokens = sum(sum(one.lengths) for one in of_update)
-        return [1.0 / self._loss.divisor(len(of_update), n_tokens)] * len(batches)
-
-    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
-        return None
-
-    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
-        from dataenvgym.students.trainers.objectives import token_log_probabilities
-
-        each, learned = token_log_probabilities(
-            model, self._pad([self._scored[i].example for i in part])
-        )
-        rows = (self._weights, self._shares, self._sampled, self._base)
-        of_part = (None if row is None else torch.cat([row[i] for i in part]) for row in rows)
-        weights, shares, sampled, base = of_part
-        assert weights is not None
-        assert shares is not None
-        return self._loss.summed(each[learned], weights, shares, sampled, base)
-
-
-def _log_probabilities(
-    model: Any, examples: Sequence[Example], config: TrainingConfig, pad: Pad, run: Run
-) -> list[torch.Tensor]:
-    """The log-probabilities of each example's learned tokens, without gradient."""
-    from dataenvgym.students.trainers.compute import precision
-    from dataenvgym.students.trainers.objectives import by_length, token_log_probabilities
-
-    def compute(part: Sequence[int]) -> list[torch.Tensor]:
-        with torch.no_grad(), precision(model.device, bf16=config.bf16):
-            batch = pad([examples[i] for i in part])
-            each, learned = token_log_probabilities(model, batch)
-        counts = batch.of_examples(learned.sum(1)).tolist()
-        return list(torch.split(each[learned], counts))
-
-    order, parts = by_length(examples, model)
-    found = (row for rows in run(compute, parts) for row in rows)
-    placed = dict(zip(order, found, strict=True))
-    return [placed[i] for i in range(len(examples))]

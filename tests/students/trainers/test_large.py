@@ -27,11 +27,11 @@ from dataenvgym.students.trainers.objectives import (
     KTO,
     CrossEntropy,
     Objective,
-    Update,
+    ScoredTurns,
     padder,
     parts_of_equal_size,
 )
-from dataenvgym.students.trainers.scored import ScoredTurns
+from dataenvgym.students.trainers.steps import Update
 
 CPU = torch.device("cpu")
 VOCABULARY = 131

@@ -12,8 +12,8 @@ from dataenvgym.records import Message, ScoredDatum, Tool, ToolCall
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import IGNORED, Example, Scored, scored_examples
-from dataenvgym.students.trainers.objectives import CrossEntropy, padder
-from dataenvgym.students.trainers.scored import ScoredLoss, ScoredTurns
+from dataenvgym.students.trainers.objectives import CrossEntropy, ScoredTurns, padder
+from dataenvgym.students.trainers.scored import ScoredLoss
 
 CPU = torch.device("cpu")
 
