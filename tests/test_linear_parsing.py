@@ -73,7 +73,7 @@ NOT_OF_MODELS = (
     *("cli.", "runs.config.", "options.", "storage.", "teachers.prompts."),
     *("records.store.", "records.checksums."),
     *("students.llama_factory.dataset.", "students.llama_factory.reading."),
-    *("students.predictors.vllm.placeholder_adapters.", "tasks.worlds.schemas."),
+    *("students.predictors.vllm.own_server.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
     "domains.social.sotopia.",
     *("tasks.operand_family.", "domains.tool_use.audit.", "domains.textworld.games."),

@@ -53,7 +53,7 @@ def serve(arguments: Namespace) -> None:
             "request: leave it out here, and set it where the server is asked"
         )
     with showing_warnings(console), closing(predictor):
-        server = predictor.connect()
+        server = predictor.server
         assert isinstance(server, OwnServer)  # there is no base_url
         name = predictor.served_name
         # no `console.print`: told to end within one, rich would print that line again
@@ -66,7 +66,7 @@ def serve(arguments: Namespace) -> None:
             )
             while True:
                 time.sleep(LOOK_S)
-                if not server.running.is_alive:
+                if not server.is_alive:
                     server.revive()
         except KeyboardInterrupt:  # the way to end it
             say("ended")

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 from omegaconf import OmegaConf
 
 from dataenvgym.errors import check_at_least
+from dataenvgym.events import warn_run
 from dataenvgym.runs.episodes.summary import Summary
 from dataenvgym.students.external.processes import end_process_tree, last_lines
 from dataenvgym.studies.executors.episode_driver import End, Lost, drive
@@ -75,6 +76,14 @@ class ProcessExecutor:
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
+        predictors = [dict(episode.config.get("predictor") or {}) for episode in episodes]
+        own = [p for p in predictors if str(p.get("_target_")).endswith(".VllmPredictor")]
+        n_servers = min(self.workers, sum(not p.get("base_url") for p in own))
+        if n_servers > 1:
+            warn_run(
+                f"{n_servers} vLLM servers will run at the same time, one for each process: to "
+                "share one, start it with `dataenvgym serve` and set predictor.base_url"
+            )
         _preload(episodes)
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
             return drive(episodes, _Children(Path(folder)), at_once=self.workers)

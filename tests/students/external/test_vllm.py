@@ -70,7 +70,7 @@ def expected(asked, adapters):
 
 @pytest.fixture(scope="module")
 def make(vllm_python, tmp_path_factory):
-    """Makes students that vLLM serves, with leases of their own; closed at the end."""
+    """Makes students that vLLM serves, closed at the end."""
     made = []
 
     def make(**options: Any) -> VllmPredictor:
@@ -309,7 +309,7 @@ def test_a_server_that_dies_in_an_evaluation_is_restarted_and_no_answer_is_lost_
     predictor, task, adapters, expected, what
 ):
     predictor.load(adapters["well"])
-    pid = predictor.server.running.pid  # type: ignore[attr-defined]
+    pid = predictor.server.pid  # type: ignore[attr-defined]
     before = session(pid)
     victims = [pid] if what == "server" else [p.pid for p in before if "EngineCore" in p.name()]
     killing = Killing(predictor, 50, lambda: [os.kill(p, signal.SIGKILL) for p in victims])  # type: ignore[arg-type,func-returns-value]
@@ -318,7 +318,7 @@ def test_a_server_that_dies_in_an_evaluation_is_restarted_and_no_answer_is_lost_
     assert [c.error for c in completed] == [None] * N
     said = [c.transcript[-1].content or "" for c in completed]
     assert agreement(said, expected["well"]) >= 0.98
-    assert predictor.server.running.pid != pid  # type: ignore[attr-defined]
+    assert predictor.server.pid != pid  # type: ignore[attr-defined]
     assert not session(pid)  # nothing of the old server is left, or holds memory
 
 

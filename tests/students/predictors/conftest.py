@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -75,6 +76,12 @@ def who(predictor: Any) -> str:
     return str(ask(predictor).partition("|")[0])
 
 
+def program(server: Any) -> psutil.Process:
+    """The server itself, below its guard."""
+    (found,) = psutil.Process(server.pid).children()
+    return found
+
+
 def call(url: str, **content: Any) -> None:
     """Send a command to a fake server."""
     with urllib.request.urlopen(url, json.dumps(content).encode()):
@@ -96,7 +103,8 @@ class Trainer:
             return write_adapter(folder, rank=config.lora_rank)
         folder.mkdir()
         (folder / "config.json").write_text("{}")
-        (folder / "model.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}" + os.urandom(8))
+        header = json.dumps({"__metadata__": {"of": os.urandom(8).hex()}}).encode()
+        (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
         return folder
 
 
@@ -111,8 +119,8 @@ def write_adapter(folder: Path, *, rank: int = 8) -> Path:
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """Servers that are not vLLM's, under leases of their own; none is left at the end."""
-    monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path / "cache"))
+    """Servers that are not vLLM's; none is left at the end."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for module in (own_server, server):
         monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
     yield StandIn(tmp_path / "state")

@@ -10,10 +10,12 @@ import psutil
 import pytest
 
 from dataenvgym.errors import ConfigurationError, WorkerLostError
-from dataenvgym.events import ProgressMessage
+from dataenvgym.events import ProgressMessage, hearing_warnings
+from dataenvgym.runs.config import compose
 from dataenvgym.runs.episodes import EpisodeCallback
 from dataenvgym.storage import read_json
 from dataenvgym.studies.executors import processes
+from dataenvgym.studies.executors.interface import EpisodeJob
 from dataenvgym.studies.executors.processes import ProcessExecutor
 from tests.studies.executors.conftest import SCRIPTED
 from tests.waiting import wait_for
@@ -26,6 +28,21 @@ def test_workers_are_as_many_as_there_are_cores_for_the_students():
     assert ProcessExecutor(workers=7, threads=2).workers == 7
     with pytest.raises(ConfigurationError, match="workers is 0"):
         ProcessExecutor(workers=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "workers", "servers"),
+    [([], 3, 2), ([], 1, 0), (["predictor.base_url=http://localhost:8000"], 3, 0)],
+)
+def test_processes_that_each_start_a_vllm_server_are_warned_of(
+    options, workers, servers, monkeypatch
+):
+    monkeypatch.setattr(processes, "drive", lambda *_, **__: [])
+    jobs = [EpisodeJob(compose(["predictor=vllm", *options])) for _ in range(2)]
+    warnings: list[str] = []
+    with hearing_warnings(warnings.append):
+        ProcessExecutor(workers=workers).run(jobs)
+    assert [int(text.split()[0]) for text in warnings] == [servers] * bool(servers)
 
 
 def test_the_error_of_a_lost_child_has_its_last_output(scripted, folder):
@@ -103,7 +120,9 @@ DRIVER = """
 import sys
 from pathlib import Path
 from dataenvgym.runs.config import compose
+from dataenvgym.runs.config import compose
 from dataenvgym.runs.episodes import EpisodeCallback
+from dataenvgym.studies.executors.interface import EpisodeJob
 from dataenvgym.studies.executors.interface import EpisodeJob
 from dataenvgym.studies.executors.processes import ProcessExecutor
 

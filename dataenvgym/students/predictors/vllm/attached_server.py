@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 import tempfile
-import uuid
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError, shorten
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message, Tool
+from dataenvgym.storage import write_json
 from dataenvgym.students.predictors.vllm.options import VllmOptions
-from dataenvgym.students.predictors.vllm.placeholder_adapters import write_unloadable_adapter
 from dataenvgym.students.predictors.vllm.server import VllmServer
 from dataenvgym.teachers import key_from
+
+_HINTS = {
+    "max_lora_rank": "start it with a larger --max-lora-rank, or lower trainer.lora_rank",
+    "No adapter found": "it does not see the files of this machine, which it must to load adapters",
+    "Not Found": "start it with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True",
+}
+"""What to do about the errors of a server that takes no adapters."""
 
 
 class AttachedServer(VllmServer):
     """A server that another program started, and may restart: adapters are then loaded again.
 
     Args:
-        student: that it must serve.
-        options: how to ask it, with the seconds that a restart may take.
+        options: with its URL and the student that it must serve.
         rank: of the adapters that will be loaded; None for none.
 
     Raises:
@@ -30,14 +35,13 @@ class AttachedServer(VllmServer):
         ServerError: if it does not answer.
     """
 
-    def __init__(
-        self, base_url: str, student: str, options: VllmOptions, *, rank: int | None
-    ) -> None:
-        super().__init__(base_url, options, api_key=key_from(options.api_key_variable))
+    def __init__(self, options: VllmOptions, rank: int | None) -> None:
+        assert options.base_url is not None
+        super().__init__(options.base_url, options, api_key=key_from(options.api_key_variable))
         self._start_timeout = options.start_timeout
         try:
             self._look_well()
-            self._check_model(student)
+            self._check_model(str(options.student))
             if rank is not None:
                 self._check_rank(rank)
             if options.tool_format == "native":
@@ -96,36 +100,25 @@ class AttachedServer(VllmServer):
             )
 
     def _check_rank(self, rank: int) -> None:
-        """Check its ranks by the error with which it refuses an adapter without layers."""
+        """Check its ranks by the error with which it refuses an adapter without weights."""
         with tempfile.TemporaryDirectory(prefix="dataenvgym-") as folder:
-            write_unloadable_adapter(Path(folder), rank)
-            probe = f"probe-{uuid.uuid4().hex[:8]}"
+            config = {"r": rank, "lora_alpha": rank, "target_modules": ["q_proj"]}
+            write_json(Path(folder) / "adapter_config.json", {"peft_type": "LORA", **config})
+            probe = f"probe-{Path(folder).name}"
+            payload = {"lora_name": probe, "lora_path": folder}
             try:
-                self._call(
-                    "POST", "/v1/load_lora_adapter", {"lora_name": probe, "lora_path": folder}
-                )
+                self._call("POST", "/v1/load_lora_adapter", payload)
                 self._unload(probe)
             except ServerError as error:
-                text = str(error)
-                if "max_lora_rank" in text:
-                    raise ConfigurationError(
-                        f"the server at {self.base_url} takes no adapter of rank {rank}: start it "
-                        f"with a larger --max-lora-rank, or lower trainer.lora_rank ({text})"
-                    ) from error
-                if "No adapter found" in text:
-                    raise ConfigurationError(
-                        f"the server at {self.base_url} does not see the files of this machine, "
-                        f"which it must to load adapters ({text})"
-                    ) from error
-                if error.status in (404, 405) or "not enabled" in text:
-                    raise ConfigurationError(
-                        f"the server at {self.base_url} takes no adapters while it runs: start it "
-                        "with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True "
-                        f"({text})"
-                    ) from error
                 if error.status is None:
                     raise
-                # any other error is about the layers, of which there are none
+                for text, hint in _HINTS.items():
+                    if text in str(error):
+                        raise ConfigurationError(
+                            f"the server at {self.base_url} takes no adapter of rank {rank}: "
+                            f"{hint} ({error})"
+                        ) from error
+                # any other error is about the missing weights
 
     def _check_tools(self) -> None:
         """Ask for one token with a tool: a server that does not parse calls refuses that."""

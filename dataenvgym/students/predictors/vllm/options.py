@@ -42,8 +42,7 @@ class VllmOptions:
             vllm.entrypoints.openai.api_server"; None uses the pinned environment
             (`dataenvgym external install vllm`).
         variant: "cpu" or "cuda"; None detects it.
-        port: of a server that is started; None picks a free one. If a server with the same options
-            is already in use, it is shared at its own port, with a warning.
+        port: of a server that is started; None picks a free one.
         dtype: "auto" uses the type of the student's weights.
         max_lora_rank: of adapters; None uses the smallest that fits those of the trainer.
         max_loras: adapters that one batch can have; with more in use they take turns.

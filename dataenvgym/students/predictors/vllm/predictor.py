@@ -42,9 +42,13 @@ from dataenvgym.students.predictors.vllm.options import (
     served_rank,
 )
 from dataenvgym.students.predictors.vllm.own_server import OwnServer
-from dataenvgym.students.predictors.vllm.server import BesideAdapter, VllmServer, new_name
-from dataenvgym.students.predictors.vllm.sleeping import asleep
-from dataenvgym.students.predictors.vllm.starting import ServerOptions, server_options
+from dataenvgym.students.predictors.vllm.server import (
+    BesideAdapter,
+    VllmServer,
+    connected,
+    new_name,
+)
+from dataenvgym.students.predictors.vllm.starting import start_options
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.teachers import ask_all
@@ -53,10 +57,11 @@ from dataenvgym.teachers import ask_all
 class VllmPredictor(RemembersFormer):
     """A student that vLLM serves; adapters are swapped while it runs.
 
-    The server is started at first use, and ended with the last predictor (of any process on this
-    machine) that uses it. Predictors with the same options share one, each with its own adapters.
-    If it dies, it is restarted with its adapters, and unanswered questions are asked again. If it
-    dies again before the next adapter, that is a ServerError.
+    The server is started at first use, and ends with the last predictor that uses it, or with the
+    process, even if that is killed. Predictors of one process with the same options share one, each
+    with its own adapters; those of several processes share one at a `base_url`. If it dies, it is
+    restarted with its adapters, and unanswered questions are asked again. If it dies again before
+    the next adapter, that is a ServerError.
 
     All methods may be called from any thread. `submit` lets each conversation continue when its own
     reply arrives. The server decides which conversations are computed together, so replies may
@@ -95,9 +100,9 @@ class VllmPredictor(RemembersFormer):
         self._format = COMPLETION if is_bare else tool_format(self.tool_format or DEFAULT)
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
         check_trainer(options_of(self.trainer), options.base_url)
-        self._starts: ServerOptions | None = None
+        self._starts: VllmOptions | None = None
         if options.base_url is None:
-            self._starts = server_options(self.student, options, rank=self._rank or 1)
+            self._starts = start_options(self.student, options, rank=self._rank or 1)
         else:
             check_nothing_to_start(options)
         self._server: VllmServer | None = None
@@ -125,8 +130,9 @@ class VllmPredictor(RemembersFormer):
         """
         return ask_all(self.submit, conversations, sampling)
 
-    def connect(self) -> VllmServer:
-        """Start the server, or find it; the first question would do so too.
+    @property
+    def server(self) -> VllmServer:
+        """The server, started or found if needed; the first question does so, too.
 
         Raises:
             ConfigurationError, ServerError, AdapterError, ExternalError: if that fails.
@@ -138,14 +144,9 @@ class VllmPredictor(RemembersFormer):
             return self._server
 
     @property
-    def server(self) -> VllmServer:
-        """The server, started if needed."""
-        return self.connect()
-
-    @property
     def served_name(self) -> str:
         """The model's name at the server: that of its adapter, if it has one."""
-        return self.connect().name_of(self._name)
+        return self.server.name_of(self._name)
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters
@@ -157,7 +158,7 @@ class VllmPredictor(RemembersFormer):
                 good.
         """
         with self._lock:
-            return self.connect().submit(conversation, sampling, adapter=self._name)
+            return self.server.submit(conversation, sampling, adapter=self._name)
 
     # --- learning ---
 
@@ -174,9 +175,8 @@ class VllmPredictor(RemembersFormer):
                 `load`.
         """
         check_records(training_data, self.tool_format)
-        self.connect()  # raises before the training if there can be no server
-        before = self._folder
-        with asleep(self, self.server) if self.sleep else nullcontext():
+        server, before = self.server, self._folder  # raises before the training if there is none
+        with server.asleep(self._name) if self.sleep else nullcontext():
             folder = train_on(
                 training_data,
                 run,
@@ -193,7 +193,7 @@ class VllmPredictor(RemembersFormer):
 
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
         """See `ManyAdapters`; trainings of the in-process trainer share their steps."""
-        with asleep(self, self.server) if self.sleep else nullcontext():
+        with self.server.asleep(self._name) if self.sleep else nullcontext():
             return train_jobs(
                 jobs,
                 trainer=self.trainer,
@@ -261,7 +261,7 @@ class VllmPredictor(RemembersFormer):
         if folder is not None and require_kind(folder) == "nothing":
             folder = None
         with self._lock:
-            server = self.connect()
+            server = self.server
             if self._base != self.student or (folder and kind_of(folder) == "student"):
                 raise AdapterError(
                     f"{folder or self.student} and {self._folder or self.student} do not share a "
@@ -330,15 +330,18 @@ class VllmPredictor(RemembersFormer):
             with self._server.adapter_lock.stopped():
                 self._hang_up()
         if self._server is None:
-            if self._starts is not None:
-                self._server = OwnServer(replace(self._starts, model=model), self._options)
-            else:
-                url = self._options.base_url
-                assert url is not None
-                self._server = AttachedServer(url, model, self._options, rank=self._rank)
+            options = replace(self._starts or self._options, student=model)
+
+            def make() -> VllmServer:
+                return AttachedServer(options, rank) if self._starts is None else OwnServer(options)
+
+            rank = self._rank if self._starts is None else None
+            # all but what the server does not know
+            key = repr((replace(options, trainer=None, adapter=None), rank))
+            self._server, leave = connected(key, make)
             self._base = model
             # also without a call of close(), and when the process ends
-            self._disconnect = weakref.finalize(self, self._server.close)
+            self._disconnect = weakref.finalize(self, leave)
         return self._server
 
     def _hang_up(self) -> None:

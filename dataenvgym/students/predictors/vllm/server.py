@@ -1,4 +1,9 @@
-"""A vLLM server for a predictor: adapters come and go, and the server can sleep and recover."""
+"""A vLLM server for predictors: adapters come and go, and the server can sleep and recover.
+
+Predictors of one process with the same options share a server (see `connected`), each with its own
+adapters. Questions run while adapters stay; adapters change while no questions run, because adding
+one during requests has once sent them to the wrong one (vLLM issue 47724).
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,16 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import AdapterError, ConfigurationError, ServerError
+from dataenvgym.errors import AdapterError, ConfigurationError, DataEnvGymError, ServerError
 from dataenvgym.events import tell
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.records import Conversation
-from dataenvgym.students.predictors.vllm.adapter_lock import adapter_lock_of
+from dataenvgym.records import Conversation, Message
 from dataenvgym.students.predictors.vllm.options import VllmOptions
 from dataenvgym.teachers import ChatClient, ask_all
 
@@ -32,6 +36,59 @@ LOOK_SECONDS = 10.0
 TELL_SECONDS = 5.0
 """Seconds between reminders to the user that a server is starting."""
 
+PROBE: Conversation = (
+    Message(role="user", content="What is 17 plus 25? Then count from one to five."),
+)
+"""The question to a server before it sleeps and after it wakes: the answers must agree."""
+_PROBED = SamplingParameters(temperature=0.0, max_tokens=24)
+
+
+class AdapterLock:
+    """Lets questions and changes of adapters take turns; a waiting change goes first."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._on_the_way = 0
+        self._is_stopped = False
+
+    def enter(self) -> None:
+        """Begin a question; waits while an adapter changes, or is about to."""
+        with self._condition:
+            self._condition.wait_for(lambda: not self._is_stopped)
+            self._on_the_way += 1
+
+    def leave(self) -> None:
+        """End a question that was answered or given up."""
+        with self._condition:
+            self._on_the_way -= 1
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """Let no question begin until `go`, and wait for those in progress."""
+        with self._condition:
+            self._condition.wait_for(lambda: not self._is_stopped)
+            self._is_stopped = True
+            try:
+                self._condition.wait_for(lambda: not self._on_the_way)
+            except BaseException:
+                self.go()
+                raise
+
+    def go(self) -> None:
+        """Let questions begin again."""
+        with self._condition:
+            self._is_stopped = False
+            self._condition.notify_all()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Within the block, no question is in progress, and none begins."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.go()
+
 
 class VllmServer(ABC):
     """A server that answers, its base model, and the adapters that this process has loaded there.
@@ -42,7 +99,8 @@ class VllmServer(ABC):
         api_key: sent with each call, if there is one.
 
     Attributes:
-        adapter_lock: shared by all users of the server in this process.
+        adapters: the folder of each adapter that this process has loaded there, by name.
+        n_users: how many predictors use it.
         model: the name under which the untouched student is served.
         root: the folder or hub name from which the server loaded it.
         untouched: the adapter of zeros that represents the student, if one is needed.
@@ -53,7 +111,10 @@ class VllmServer(ABC):
         self._manager = ChatClient(base_url, api_key=api_key, timeout=CALL_SECONDS)
         self.base_url = self._manager.base_url
         self._client = options.client(base_url, api_key=api_key, on_disconnect=self.revive)
-        self.adapter_lock = adapter_lock_of(self.base_url)
+        self.adapter_lock = AdapterLock()
+        self.adapters: dict[str, Path] = {}
+        self.n_users = 0
+        self._n_wakes = 0
         self.model, self.root = "", ""
         self.max_model_len: int | None = None
         self.untouched: str | None = None
@@ -114,18 +175,18 @@ class VllmServer(ABC):
         """
         with self.adapter_lock.stopped():
             self._load(name, folder)
-            self.adapter_lock.adapters[name] = folder
+            self.adapters[name] = folder
 
     def unload(self, name: str) -> None:
         """Stop serving an adapter; an adapter that the server has forgotten is not an error."""
         with self.adapter_lock.stopped():
-            self.adapter_lock.adapters.pop(name, None)
+            self.adapters.pop(name, None)
             self._unload(name)
 
     def forget(self, name: str) -> None:
         """Stop serving an adapter, if the server is running at all."""
         with suppress(ServerError), self.adapter_lock.stopped():
-            self.adapter_lock.adapters.pop(name, None)
+            self.adapters.pop(name, None)
             self._call("POST", "/v1/unload_lora_adapter", {"lora_name": self._served(name)})
 
     def _load(self, name: str, folder: Path) -> None:
@@ -135,7 +196,7 @@ class VllmServer(ABC):
             if error.status is None:
                 raise
             if self._served(name) in self._served_names():
-                return  # another user of it was faster
+                return  # a restart has loaded it
             raise AdapterError(
                 f"the server does not take the adapter in {folder}: {error}"
             ) from error
@@ -153,14 +214,34 @@ class VllmServer(ABC):
 
     # --- sleep ---
 
-    def sleep(self) -> None:
-        """Release the GPU's memory until `wake`; needs vLLM's sleep mode, on a GPU.
+    @contextmanager
+    def asleep(self, adapter: str | None) -> Iterator[None]:
+        """The GPU's memory is free within the block; needs vLLM's sleep mode, on a GPU.
 
-        Questions and adapters wait until then.
+        Questions and adapters wait until then. Sleep with adapters has corrupted answers without an
+        error (vLLM issues 39934, 53888). So a server that answers a probe differently after waking
+        is restarted.
+
+        Args:
+            adapter: the one that answers the probe.
 
         Raises:
             ConfigurationError: if the server has no sleep mode.
+            ServerError: if its answer differs even after a restart.
         """
+        before = self._probe(adapter)
+        self._sleep()
+        try:
+            yield
+        except BaseException as error:  # this error counts, even if waking raises another
+            try:
+                self._wake(adapter, before)
+            except DataEnvGymError as another:
+                error.add_note(f"the server did not wake up either: {another}")
+            raise
+        self._wake(adapter, before)
+
+    def _sleep(self) -> None:
         self.adapter_lock.stop()
         try:
             self._manage("/sleep?level=1")
@@ -173,20 +254,33 @@ class VllmServer(ABC):
                 ) from error
             raise
 
-    def wake(self) -> None:
-        """Take the GPU's memory again; adapters are loaded again from their folders."""
+    def _wake(self, adapter: str | None, before: str) -> None:
+        """Take the GPU's memory again, load the adapters again, and check the probe's answer."""
         try:
             self._manage("/wake_up")
-            for name in self.adapter_lock.adapters:
+            for name in self.adapters:
                 self._unload(name)
-            self.adapter_lock.n_wakes += 1  # and with it their names on the server
-            for name, folder in self.adapter_lock.adapters.items():
+            self._n_wakes += 1  # and with it their names on the server
+            for name, folder in self.adapters.items():
                 self._load(name, folder)
         finally:
             self.adapter_lock.go()
+        if self._probe(adapter) != before:
+            self.restart()
+            if (after := self._probe(adapter)) != before:
+                raise ServerError(
+                    f"the server at {self.base_url} answers a fixed question with {after!r} after "
+                    f"sleep and a restart, and {before!r} before: set predictor.sleep=false"
+                )
+
+    def _probe(self, adapter: str | None) -> str:
+        reply = self.submit(PROBE, _PROBED, adapter=adapter).result()
+        if isinstance(reply, Failure):
+            raise ServerError(f"the server does not answer the probe: {reply.reason}")
+        return reply.text
 
     def _served(self, name: str) -> str:
-        return f"{name}-{self.adapter_lock.n_wakes}" if self.adapter_lock.n_wakes else name
+        return f"{name}-{self._n_wakes}" if self._n_wakes else name
 
     # --- health ---
 
@@ -219,7 +313,7 @@ class VllmServer(ABC):
             ServerError: if it does not accept one of them.
         """
         served = self._served_names()
-        for name, folder in self.adapter_lock.adapters.items():
+        for name, folder in self.adapters.items():
             if self._served(name) not in served:
                 try:
                     self._call("POST", *self._loading(name, folder))
@@ -265,6 +359,31 @@ class VllmServer(ABC):
         self, method: str, path: str, payload: Any = None, timeout: float | None = None
     ) -> Any:
         return self._manager.request(method, path, payload, timeout=timeout)
+
+
+_SERVERS: dict[str, VllmServer] = {}
+# Reentrant: a predictor may be garbage collected, and leave its server, while another one starts.
+_LOCK = threading.RLock()
+
+
+def connected(key: str, make: Callable[[], VllmServer]) -> tuple[VllmServer, Callable[[], None]]:
+    """The server of this process with that key, made if there is none; and how to leave it.
+
+    The last user that leaves a server closes it.
+    """
+    with _LOCK:
+        if (server := _SERVERS.get(key)) is None:
+            server = _SERVERS[key] = make()
+        server.n_users += 1
+
+    def leave() -> None:
+        with _LOCK:
+            server.n_users -= 1
+            if not server.n_users:
+                del _SERVERS[key]
+                server.close()
+
+    return server, leave
 
 
 class BesideAdapter:

@@ -9,11 +9,6 @@ import sys
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Message
 from dataenvgym.students.predictors import VllmPredictor
-from dataenvgym.students.predictors.vllm.server import VllmServer
-
-
-def pid(server: VllmServer) -> int:
-    return server.running.pid  # type: ignore[attr-defined]
 
 
 def main() -> None:
@@ -24,7 +19,7 @@ def main() -> None:
                 (reply,) = predictor.predict(
                     [(Message(role="user", content=text),)], SamplingParameters()
                 )
-                print(json.dumps({"reply": str(reply), "pid": pid(predictor.server)}), flush=True)
+                print(json.dumps({"reply": str(reply), "pid": predictor.server.pid}), flush=True)
             case ["end"]:
                 return
 

@@ -21,12 +21,12 @@ RUNTIME = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
 
 def test_adapters_come_and_go_on_a_server_that_runs_already(make, stand_in, student, adapter):
     with stand_in.runs("--model", student, **RUNTIME) as url:
-        first, second = make(base_url=f"{url}/v1"), make(base_url=url)
+        first, second = make(base_url=f"{url}/v1"), make(base_url=f"{url}/v1")
         assert ask(first, "x") == f"{student}|x"
         first.load(adapter("a"))
         second.load(adapter("b"))
         assert [ask(first, "x"), ask(second, "x")] == [f"{adapter('a')}|x", f"{adapter('b')}|x"]
-        assert first.server.adapter_lock is second.server.adapter_lock
+        assert first.server is second.server
         first.close()
         second.close()
         loaded = [e["name"] for e in stand_in.events("load", "load blank")]
@@ -152,7 +152,7 @@ def test_a_server_that_does_not_keep_an_adapter_fails_the_question_and_not_for_e
     with stand_in.runs("--model", student, **RUNTIME) as url:
         predictor = make(base_url=url)
         predictor.load(adapter("a"))
-        predictor.server.adapter_lock.adapters.clear()  # so it is not loaded again
+        predictor.server.adapters.clear()  # so it is not loaded again
         predictor.server._unload(predictor._name)
         assert "does not exist" in ask(predictor).reason
 

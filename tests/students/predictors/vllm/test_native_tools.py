@@ -63,8 +63,8 @@ def test_a_running_server_that_reads_no_calls_is_refused(make, stand_in, student
     with stand_in.runs("--model", student, **variables) as url:
         refused = pytest.raises(ConfigurationError, match="parse")
         with refused:
-            make(base_url=url, tool_format="native").connect()
-        make(base_url=url, tool_format="hermes").connect()
+            make(base_url=url, tool_format="native").server.is_healthy()
+        make(base_url=url, tool_format="hermes").server.is_healthy()
     with stand_in.runs("--model", student, "--enable-auto-tool-choice", **variables) as url:
         (reply,) = make(base_url=url, tool_format="native").predict([RESULTS], SAMPLING)
         assert reply.text.endswith("|1")

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import socket
 import threading
 from pathlib import Path
@@ -10,16 +9,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dataenvgym import events
 from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.events import hearing_progress
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message, TaskInstance
-from dataenvgym.students.external.processes import end_process_tree, free_port
-from dataenvgym.students.predictors.vllm import leases, server
+from dataenvgym.students.external.processes import end_process_tree
+from dataenvgym.students.predictors import InProcessPredictor
+from dataenvgym.students.predictors.vllm import own_server, server
+from dataenvgym.students.trainers.adapters import Adapter
 from dataenvgym.tasks import Outcome, TaskEnvironment
 from dataenvgym.tasks.rollouts import rollout
-from tests.students.predictors.conftest import ask
+from tests.students.predictors.conftest import ask, program
 
 SAMPLING = SamplingParameters()
 
@@ -49,7 +49,7 @@ def test_a_server_is_started_when_it_is_first_asked_and_ended_with_its_user(make
     predictor = make()
     assert stand_in.lives == []
     assert ask(predictor, "hello") == f"{predictor.student}|hello"
-    running = predictor.server.running
+    running = predictor.server
     assert running.is_alive
     predictor.close()
     assert not running.is_alive
@@ -74,7 +74,7 @@ def test_a_server_that_is_given_up_while_it_starts_is_not_waited_for(make, stand
         given.append(grace)
         end_process_tree(pid, grace=0.01)
 
-    monkeypatch.setattr(leases, "end_process_tree", end)
+    monkeypatch.setattr(own_server, "end_process_tree", end)
     stand_in.plan({"deaf": True, "stubborn": True})
     predictor = make()
     with monkeypatch.context() as patch:
@@ -107,19 +107,6 @@ def test_a_port_that_is_taken_is_refused_with_who_has_it(make):
     assert f"by process {os.getpid()}" in str(caught.value)
 
 
-def test_a_port_other_than_that_of_the_server_that_is_shared_is_said_not_to_be_used(make):
-    warnings, first = [], make()
-    with events.hearing_warnings(warnings.append):
-        there = first.server.running.port
-        assert make(port=there).server.running == first.server.running
-        assert warnings == []
-        port = free_port()
-        assert make(port=port).server.running == first.server.running
-    (warning,) = warnings
-    assert f"predictor.port={port} is not used" in warning
-    assert f"runs on port {there}, and is shared" in warning
-
-
 def test_on_cpu_the_untouched_student_has_an_adapter_that_changes_nothing(make, stand_in):
     predictor, on_a_gpu = make(), make(variant="cuda")
     for student in (predictor, on_a_gpu):
@@ -127,7 +114,7 @@ def test_on_cpu_the_untouched_student_has_an_adapter_that_changes_nothing(make, 
     here, there = [e["model"] for e in stand_in.events("ask")]
     assert here == "untouched"
     assert there == "student"
-    os.kill(predictor.server.running.pid, signal.SIGKILL)
+    program(predictor.server).kill()
     assert ask(predictor, "y") == f"{predictor.student}|y"
 
 
@@ -189,7 +176,7 @@ def test_with_each_adapter_a_server_may_die_once_more(make, stand_in, adapter):
 def test_a_server_that_died_unseen_is_brought_back_by_a_new_adapter(make, stand_in, adapter):
     predictor = make()
     predictor.load(adapter("a"))
-    os.kill(predictor.server.running.pid, signal.SIGKILL)
+    program(predictor.server).kill()
     predictor.load(adapter("b"))
     assert ask(predictor, "x") == f"{adapter('b')}|x"
     assert len(stand_in.lives) == 2
@@ -200,7 +187,7 @@ def test_children_of_a_killed_server_are_ended_before_the_next_start(make, stand
     with_a_child = ["/bin/sh", "-c", 'sleep 600 & exec "$@"', "sh", *stand_in.command]
     predictor = make(command=with_a_child)
     ask(predictor)
-    server = psutil.Process(predictor.server.running.pid)
+    server = program(predictor.server)
     (child,) = server.children()
     server.kill()
     assert ask(predictor, "x").endswith("|x")
@@ -230,16 +217,16 @@ def test_predictors_of_a_process_share_a_server_and_have_adapters_of_their_own(
     second.load(adapter("b"))
     assert ask(first, "x") == f"{adapter('a')}|x"
     assert ask(second, "x") == f"{adapter('b')}|x"
-    assert first.server.running == second.server.running
-    assert third.server.running != first.server.running  # has other options
+    assert first.server is second.server
+    assert third.server is not first.server  # has other options
     first.close()
     assert ask(second, "y") == f"{adapter('b')}|y"
     assert [e["path"] for e in stand_in.events("load")] == [str(adapter("a")), str(adapter("b"))]
     assert len(stand_in.events("unload")) == 1
-    running = second.server.running
+    running = second.server
     second.close()
     assert not running.is_alive
-    assert third.server.running.is_alive
+    assert third.server.is_alive
 
 
 def test_a_server_that_several_start_at_the_same_time_is_one(make, stand_in):
@@ -263,16 +250,36 @@ def test_a_garbage_collected_predictor_ends_its_server(make, stand_in, student):
 
     predictor = VllmPredictor(student, command=stand_in.command, variant="cpu")
     assert not isinstance(ask(predictor), Failure)
-    running = predictor.server.running
+    running = predictor.server
     del predictor
     gc.collect()
     assert not running.is_alive
 
 
-def test_a_server_is_ended_although_its_students_folder_has_changed_meanwhile(make, student):
-    predictor = make()
-    running = predictor.server.running
-    for file in Path(student).iterdir():
-        os.utime(file, (1, 1))  # another key, from now on
-    predictor.close()
-    assert not running.is_alive
+def test_a_predictor_with_another_adapter_shares_the_server(make, adapter, stand_in):
+    first, of_a_round = make(), make(adapter=adapter("a"))
+    assert [ask(first, "x"), ask(of_a_round, "x")] == [
+        f"{first.student}|x",
+        f"{adapter('a')}|x",
+    ]
+    assert first.server is of_a_round.server
+    assert len(stand_in.lives) == 1
+
+
+def test_a_student_without_a_layer_that_would_do_has_no_adapter_of_zeros(make, student, stand_in):
+    (Path(student) / "model.safetensors").unlink()
+    assert make().served_name == "student"
+    assert stand_in.events("load") == []
+
+
+def test_a_student_answers_under_zeros_as_if_it_had_no_adapter(tiny_student, tmp_path):
+    asked = [(Message(role="user", content=f"{n}"),) for n in range(6)]
+    predictor = InProcessPredictor(tiny_student)
+    expected = predictor.predict(asked, SamplingParameters(max_tokens=8))
+    assert own_server._write_zero_adapter(tmp_path, str(tiny_student))
+    predictor.load(tmp_path)  # PEFT finds its layer
+    assert predictor.predict(asked, SamplingParameters(max_tokens=8)) == expected
+    adapter = Adapter.read(tmp_path)
+    assert adapter.config["r"] == 1
+    assert len(adapter.weights) == 2
+    assert not any(weights.any() for weights in adapter.weights.values())

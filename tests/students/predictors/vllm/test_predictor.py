@@ -84,8 +84,8 @@ def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make
         ({"concurrency": 0}, "concurrency is 0"),
         ({"dtype": "bfloat"}, "dtype is 'bfloat'.* Did you mean 'bfloat16'"),
         ({"max_lora": 8}, "has no option 'max_lora'. Did you mean 'max_loras'"),
-        ({"options": {"port": 1}}, "which port sets"),
-        ({"sleep": True, "variant": "cpu"}, "expected sleep=false on CPU"),
+        ({"options": {"port": 1}}, "option of the predictor"),
+        ({"sleep": True, "variant": "cpu"}, "is for GPUs"),
         ({"adapter": "nowhere"}, "adapter is 'nowhere', where there is neither"),
         ({"student": "./nowhere"}, "there is no such folder"),
     ):
@@ -116,7 +116,7 @@ def test_adapters_come_under_names_of_their_own_and_the_one_before_goes(make, st
     loaded = [e["name"] for e in stand_in.events("load")]
     assert len(set(loaded)) == 3
     assert [e["name"] for e in stand_in.events("unload")] == loaded
-    assert list(predictor.server.adapter_lock.adapters) == [predictor.server.untouched]
+    assert list(predictor.server.adapters) == [predictor.server.untouched]
 
 
 def test_the_server_is_started_for_the_rank_of_the_current_adapter(make, adapter):
@@ -286,7 +286,7 @@ def test_a_copy_is_the_untouched_student_that_is_not_connected(make, adapter, st
         assert isinstance(twin, VllmPredictor)
         assert twin._server is None
         assert who(twin) == str(adapter("first"))
-        assert twin.server.running == predictor.server.running
+        assert twin.server is predictor.server
         twin.close()
     assert who(predictor) == str(adapter("a"))
     assert len(stand_in.lives) == 1
@@ -298,13 +298,13 @@ def test_a_copy_is_the_untouched_student_that_is_not_connected(make, adapter, st
 def test_a_whole_student_means_another_server(make, make_trainer, stand_in, tmp_path):
     predictor = make(make_trainer(finetuning_type="full"))
     assert who(predictor) == predictor.student
-    first = predictor.server.running
+    first = predictor.server
     folder = tmp_path / "1" / "adapter"
     predictor.train(DATA, run(tmp_path / "1"))
     assert who(predictor) == str(folder)
     assert f"--model {folder} " in stand_in.lives[-1]
     assert not first.is_alive
-    assert predictor.server.running.is_alive
+    assert predictor.server.is_alive
 
     predictor.train(DATA, run(tmp_path / "2", start="adapter"))
     config = TrainingConfig.read(tmp_path / "2" / "training.yaml")

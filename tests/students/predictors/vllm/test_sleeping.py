@@ -1,7 +1,5 @@
 """One GPU for two: the server sleeps while the trainer works."""
 
-import os
-import signal
 import threading
 
 import pytest
@@ -9,8 +7,8 @@ import pytest
 from dataenvgym.errors import ConfigurationError, ServerError, TrainingError
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.students.predictors.vllm.sleeping import PROBE
-from tests.students.predictors.conftest import who
+from dataenvgym.students.predictors.vllm.server import PROBE
+from tests.students.predictors.conftest import program, who
 
 DATA = [SupervisedDatum(instruction="1", output="2")]
 
@@ -99,7 +97,7 @@ def test_a_server_that_died_in_its_sleep_is_brought_back(sleeper, stand_in, adap
 
     predictor, trainer = sleeper
     predictor.load(adapter("a"))
-    pid = predictor.server.running.pid
+    pid = predictor.server.pid
     trainer.during = lambda: end_process_tree(pid)
     predictor.train(DATA, TrainingRun(directory=tmp_path))
     assert who(predictor) == str(tmp_path / "adapter")
@@ -115,7 +113,7 @@ def test_a_failed_training_counts_more_than_a_server_that_does_not_wake_up(
     predictor = make(trainer, sleep=True, variant="cuda", start_timeout=5.0)
 
     def fail():
-        os.kill(predictor.server.running.pid, signal.SIGKILL)
+        program(predictor.server).kill()
         raise TrainingError("the disk is full")
 
     trainer.during = fail

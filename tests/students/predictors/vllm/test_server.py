@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dataenvgym.students.predictors.vllm.adapter_lock import AdapterLock
+from dataenvgym.students.predictors.vllm.server import AdapterLock
 from tests.waiting import wait_for
 
 
