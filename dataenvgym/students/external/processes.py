@@ -46,18 +46,12 @@ def end_process_tree(pid: int, *, grace: float = 10.0) -> None:
     _wait(alive, grace)
 
 
-def is_alive(pid: int, created: float) -> bool:
-    """Whether the process that began at `created` (seconds since the epoch) still runs."""
-    try:
-        process = psutil.Process(pid)
-        return abs(process.create_time() - created) < 5.0 and _runs(process)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def created_at(pid: int | None = None) -> float:
-    """When a process (this one if None) began; with the pid, it identifies a process for good."""
-    return float(psutil.Process(pid).create_time())
+def end_session(leader: int) -> None:
+    """Kill what is left of the session that a process led, also if that process is gone."""
+    for process in psutil.process_iter():
+        with suppress(OSError, psutil.Error):
+            if os.getsid(process.pid) == leader:
+                process.kill()
 
 
 def last_lines(path: Path, count: int = 12, *, at_most: int = 4000) -> str:

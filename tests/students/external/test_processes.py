@@ -1,4 +1,3 @@
-import os
 import signal
 import subprocess
 import sys
@@ -7,11 +6,10 @@ import psutil
 import pytest
 
 from dataenvgym.students.external.processes import (
-    created_at,
     end_of_log,
     end_process_tree,
+    end_session,
     guarded,
-    is_alive,
     last_lines,
 )
 from tests.waiting import wait_for
@@ -112,15 +110,19 @@ def test_a_process_tree_ends_including_processes_that_ignore_signals():
     end_process_tree(process.pid)
 
 
-def test_a_process_is_known_by_its_number_and_when_it_began():
-    assert is_alive(os.getpid(), created_at())
-    assert not is_alive(os.getpid(), created_at() - 100)
-    with subprocess.Popen(["sleep", "600"]) as process:
-        began = created_at(process.pid)
-        assert is_alive(process.pid, began)
-        process.kill()
-        wait_for(lambda: not is_alive(process.pid, began))  # although its exit status was not read
-    assert not is_alive(process.pid, began)
+def test_what_is_left_of_a_session_ends_although_its_leader_is_gone():
+    family = FAMILY.replace("start_new_session=True, ", "")
+    leader = subprocess.Popen(
+        [sys.executable, "-c", family], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert leader.stdout is not None
+    with leader.stdout:
+        child = int(leader.stdout.readline())
+    leader.kill()
+    leader.wait(5)
+    assert psutil.pid_exists(child)
+    end_session(leader.pid)
+    wait_for(lambda: is_gone(child))
 
 
 def test_a_message_never_announces_the_end_of_a_log_that_has_none(tmp_path):

@@ -18,6 +18,7 @@ from dataenvgym.students.external.processes import (
     by_whom,
     end_of_log,
     end_process_tree,
+    end_session,
     free_port,
     guarded,
     is_free,
@@ -112,7 +113,7 @@ class OwnServer(VllmServer):
 
     def restart(self) -> None:
         with self._lock:
-            end_process_tree(self.pid, grace=GRACE)
+            self._end(GRACE)
             self.log.replace(self.log.with_name("log-before.txt"))  # says why it died
             self._process = self._start()
             self._come_up()
@@ -121,9 +122,13 @@ class OwnServer(VllmServer):
     def close(self) -> None:
         """End it; its log is kept if it does not run."""
         super().close()
-        end_process_tree(self.pid, grace=GRACE if self._is_up else _SHORT_GRACE)
+        self._end(GRACE if self._is_up else _SHORT_GRACE)
         if self._is_up:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _end(self, grace: float) -> None:
+        end_process_tree(self.pid, grace=grace)
+        end_session(self.pid)  # if the guard was killed, the engines are left
 
     def _answers_soon(self) -> bool:
         """Whether a running server answers; one that is about to end does not."""
@@ -160,7 +165,7 @@ class OwnServer(VllmServer):
 
         timeout = self._options.start_timeout
         if not self._wait("the vLLM server is starting", timeout, check):
-            end_process_tree(self.pid, grace=_SHORT_GRACE)
+            self._end(_SHORT_GRACE)
             raise ServerError(
                 f"the vLLM server did not come up within {timeout:.0f} s "
                 f"(predictor.start_timeout). {end_of_log(self.log)}"

@@ -143,6 +143,10 @@ class VllmPredictor(RemembersFormer):
             assert self._server is not None
             return self._server
 
+    def connect(self) -> VllmServer:
+        """Start the server, or find it: what `server` is."""
+        return self.server
+
     @property
     def served_name(self) -> str:
         """The model's name at the server: that of its adapter, if it has one."""

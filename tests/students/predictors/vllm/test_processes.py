@@ -53,8 +53,7 @@ def other(stand_in, student):
 
     yield start
     for driver in drivers:
-        driver.process.kill()
-        driver.process.wait()
+        driver.end()
 
 
 def is_running(pid):
