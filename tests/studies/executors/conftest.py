@@ -77,6 +77,11 @@ def executor(request, executor_of):
     return made
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _pictures():
+    """Each run has its own, as elsewhere: runs are compared by all of their files."""
+
+
 class Listener(EpisodeCallback):
     """Records all calls; raises `error` after an iteration is finished."""
 
