@@ -5,8 +5,8 @@ It does if
 - a line of it has the problem's `overlap_key`, which the task may define, or
 - a part of it contains the problem's words, or in a domain whose problems share long runs of words
   (`Domain.word_runs_identify`) the last two fifths of a long problem, or
-- a part of it shares 13 consecutive words with the problem or with its answer (see `WordRuns`), in
-  any other domain.
+- a part of it shares 13 consecutive words with the problem or with its answer, in any other
+  domain. Words that many problems share are boilerplate and do not count.
 
 Texts are compared in their plain form (see `tasks.words`), and also without escapes of JSON and
 HTML. Other encodings and translations are not seen.
@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import chain
 
 from dataenvgym.environments.record_texts import normalized, words_and_stops
 from dataenvgym.events import warn_run
@@ -31,63 +29,20 @@ from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.words import plain
 
 RUN = 13
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _COMMON = 10
 _ESCAPE = re.compile(r'(?:\\u[0-9a-fA-F]{4})+|\\[nrt"/\\]')
 
-Hashes = NDArray[np.uint64]
+
+def runs_of(words: Sequence[str]) -> Iterator[int]:
+    """The hashes of all sequences of 13 consecutive words."""
+    return map(hash, zip(*(words[i:] for i in range(RUN)), strict=False))
 
 
-class WordRuns:
-    """The runs of words in `texts`, each a sequence of words."""
-
-    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
-        self._numbers: dict[str, int] = {}
-        numbers: list[int] = []
-        lengths: list[int] = []
-        for words in texts:
-            if len(words) >= RUN:
-                lengths.append(len(words))
-                numbers += [self._numbers.setdefault(w, len(self._numbers) + 1) for w in words]
-        rng, count = np.random.default_rng(0), len(self._numbers) + 1
-        self._words_own = rng.integers(0, 2**64, size=count, dtype=np.uint64)
-        self._hashes = _distinctive(self._hashed(numbers), np.array(lengths, dtype=np.int64))
-
-    def has_run_of(self, words: Sequence[str]) -> bool:
-        """True if 13 consecutive words also occur in one of the texts."""
-        if len(words) < RUN or not len(self._hashes):
-            return False
-        hashes = self._hashed([self._numbers.get(word, 0) for word in words])
-        places = np.searchsorted(self._hashes, hashes)
-        places[places == len(self._hashes)] = 0
-        return bool((self._hashes[places] == hashes).any())
-
-    def _hashed(self, numbers: Sequence[int]) -> Hashes:
-        """Hash the run that begins at each word, except at the last twelve."""
-        own = self._words_own[np.array(numbers, dtype=np.int64)]
-        count = max(0, len(own) - RUN + 1)
-        hashes = np.zeros(count, dtype=np.uint64)
-        for i in range(RUN):
-            hashes = hashes * _FACTOR + own[i : i + count]
-        return hashes
-
-
-def _distinctive(hashes: Hashes, lengths: NDArray[np.int64]) -> Hashes:
-    """The sorted hashes of runs that are within one text and are not boilerplate."""
-    if not len(lengths):
-        return np.empty(0, dtype=np.uint64)
-    text_of = np.repeat(np.arange(len(lengths)), lengths)[: len(hashes)]
-    ends = np.cumsum(lengths)
-    within = np.arange(len(hashes)) + RUN <= ends[text_of]
-    hashes, text_of = hashes[within], text_of[within]
-    order = np.lexsort((text_of, hashes))
-    hashes, text_of = hashes[order], text_of[order]
-    # count each run once per text
-    first = np.ones(len(hashes), dtype=bool)
-    first[1:] = (hashes[1:] != hashes[:-1]) | (text_of[1:] != text_of[:-1])
-    runs, counts = np.unique(hashes[first], return_counts=True)
-    is_common = (counts > _COMMON) | ((counts > 2) & (counts > len(lengths) / 2))
-    return np.asarray(runs[~is_common], dtype=np.uint64)
+def distinctive_runs(texts: Iterable[Sequence[str]]) -> set[int]:
+    """The runs of words in the texts, without boilerplate: what is in many of them."""
+    runs = [set(runs_of(words)) for words in texts if len(words) >= RUN]
+    counts = Counter(chain.from_iterable(runs))
+    return {run for run, n in counts.items() if n <= _COMMON and (n <= 2 or n <= len(runs) / 2)}
 
 
 _FEWEST_WORDS = 4
@@ -130,7 +85,7 @@ class EvaluationOverlap:
                     lengths[part[:_FEWEST_WORDS]].add(len(part))
         self._lengths = {start: sorted(found) for start, found in lengths.items()}
         runs += [_without_signs(words_and_stops(text)) for text in answers]
-        self._runs = WordRuns(runs if word_runs_identify else ())
+        self._runs = distinctive_runs(runs if word_runs_identify else ())
 
     def __contains__(self, record: TrainingDatum) -> bool:
         parts = _readings(record.questions())
@@ -139,7 +94,7 @@ class EvaluationOverlap:
             return True
         for part in _readings(record.parts()):
             words = words_and_stops(part)
-            if self._runs.has_run_of(_without_signs(words)):
+            if not self._runs.isdisjoint(runs_of(_without_signs(words))):
                 return True
             n, ended = len(words), [*words, ""]
             for i in range(n - _FEWEST_WORDS + 1):

@@ -12,11 +12,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -54,8 +52,8 @@ def bands_of(fingerprints: Sequence[Fingerprint]) -> Bands:
 class SeenTexts:
     """The texts seen so far, numbered from 0.
 
-    The bands are in arrays and in a dictionary of plain numbers. Python's garbage collector does
-    not visit these, so the cost of a step does not grow with the number of texts.
+    Owners and bands are tuples of numbers. Python's garbage collector does not visit these, so the
+    cost of a step does not grow with the number of texts.
 
     Args:
         similarity: Jaccard threshold in (0, 1); texts too short to reach it with one word
@@ -68,11 +66,8 @@ class SeenTexts:
         self._shortest = math.ceil((1 + similarity) / max(1 - similarity, 1e-9))
         self._texts: list[str] = []
         self._numbers: dict[str, int] = {}
-        # An entry for each band of each text; those with the same band are linked, latest first.
-        self._latest: dict[int, int] = {}
-        self._earlier = array("q")
-        self._bands = array("Q")
-        self._owners = array("q")
+        self._bands: list[tuple[int, ...]] = []
+        self._owners: dict[int, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -105,39 +100,29 @@ class SeenTexts:
         """Why the text is not new, or None if it is."""
         if one.text in self._numbers:
             return "duplicate"
-        candidates = set()
-        for band in one.bands:
-            entry = self._latest.get(band, -1)
-            while entry >= 0:
-                candidates.add(self._owners[entry])
-                entry = self._earlier[entry]
+        candidates = {number for band in one.bands for number in self._owners.get(band, ())}
         near = any(self._are_near(one.text, self._texts[number]) for number in candidates)
         return "near_duplicate" if near else None
 
     def add(self, one: Fingerprint) -> None:
         """Remember the text."""
         number = len(self._texts)
+        is_new = self._numbers.setdefault(one.text, number) == number
         self._texts.append(one.text)
-        if self._numbers.setdefault(one.text, number) != number:
-            return
-        self._earlier.extend([self._latest.get(band, -1) for band in one.bands])
-        self._latest.update(zip(one.bands, count(len(self._bands)), strict=False))
-        self._bands.extend(one.bands)
-        self._owners.extend([number] * len(one.bands))
+        self._bands.append(one.bands if is_new else ())
+        for band in self._bands[-1]:
+            self._owners[band] = (*self._owners.get(band, ()), number)
 
     def forget_from(self, first: int) -> None:
         """Forget the texts from number `first` on."""
-        while self._owners and self._owners[-1] >= first:
-            self._owners.pop()
-            band, earlier = self._bands.pop(), self._earlier.pop()
-            if earlier < 0:
-                del self._latest[band]
-            else:
-                self._latest[band] = earlier
-        for text in self._texts[first:]:
+        for text, bands in zip(self._texts[first:], self._bands[first:], strict=True):
+            for band in bands:
+                owners = tuple(number for number in self._owners.pop(band, ()) if number < first)
+                if owners:
+                    self._owners[band] = owners
             if self._numbers.get(text, -1) >= first:
                 del self._numbers[text]
-        del self._texts[first:]
+        del self._texts[first:], self._bands[first:]
 
     def _are_near(self, text: str, other: str) -> bool:
         one, two = _shingles(text), _shingles(other)
