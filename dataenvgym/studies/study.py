@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
 from dataenvgym.runs.config.own_classes import warn_of_changes
@@ -35,7 +35,7 @@ from dataenvgym.studies.comparison import (
     sum_up,
 )
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
-from dataenvgym.studies.executors.in_process import InProcessExecutor, TogetherExecutor
+from dataenvgym.studies.executors.in_process import InProcessExecutor
 from dataenvgym.studies.executors.interface import (
     EpisodeJob,
     EpisodeOutcome,
@@ -212,7 +212,8 @@ class Study:
         config = self.plan.cells[0].config
         if str(config.executor.get("_target_")).endswith(".TogetherExecutor"):
             jobs = [EpisodeJob(cell.config) for cell in self.unfinished()]
-            cast(TogetherExecutor, build_executor(config)).estimate(jobs)
+            executor: Any = build_executor(config)
+            executor.estimate(jobs)
 
     # --- the runs ---
 

@@ -43,7 +43,7 @@ def test_typing_errors_are_reported_before_any_file_changes(
 
 
 def test_a_study_that_may_not_fit_into_memory_is_told_by_its_plan(dataenvgym, monkeypatch, folder):
-    monkeypatch.setattr("dataenvgym.studies.executors.in_process.free_memory", lambda: 10**8)
+    monkeypatch.setattr("dataenvgym.studies.executors.together.free_memory", lambda: 10**8)
     options = ("executor=together", "trainer.lora_rank=600", "--plan", "--no-bounds")
     plan = dataenvgym.succeeds("study", "agent=random", "seed=0,1", *options)
     text = " ".join(plan.out.split())

@@ -19,8 +19,6 @@ from dataenvgym.students.predictors.checkpoints import (
     write_training,
 )
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.students.trainers.many import train_each
-from dataenvgym.students.trainers.meeting import TrainingRequest, train_here
 
 
 def train_jobs(
@@ -42,6 +40,7 @@ def train_jobs(
         threads: CPU cores to compute on.
         check: raises for records that the predictor cannot be trained on.
     """
+    from dataenvgym.students.trainers.together import TrainingRequest, train_each
 
     def begun(job: AdapterJob) -> Path | Failure | TrainingRequest:
         own = job.trainer or trainer
@@ -76,19 +75,17 @@ def train_jobs(
         request.done.add_done_callback(lambda _: mark_training(path.parent))
         return request
 
+    def outcome(one: Path | Failure | TrainingRequest) -> Path | Failure:
+        try:
+            return one.done.result() if isinstance(one, TrainingRequest) else one
+        except DataEnvGymError as error:
+            return _failure(error)
+
     with counting("adapters", len(jobs)) as counter:  # before the requests, which copy the context
         ended = list(map(begun, jobs))
         requests = [one for one in ended if isinstance(one, TrainingRequest)]
-        if not train_here(requests):
-            train_each(requests, threads)
-    return [_outcome(one) if isinstance(one, TrainingRequest) else one for one in ended]
-
-
-def _outcome(request: TrainingRequest) -> Path | Failure:
-    try:
-        return request.done.result()
-    except DataEnvGymError as error:
-        return _failure(error)
+        train_each(requests, threads)
+    return list(map(outcome, ended))
 
 
 def _failure(error: DataEnvGymError) -> Failure:

@@ -46,9 +46,8 @@ from dataenvgym.students.predictors.checkpoints import (
 from dataenvgym.students.predictors.record_measures import MeasuresHere
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.students.trainers.interface import options_of
-from dataenvgym.students.trainers.meeting import answer_here
 
-_OPTIONS = (
+OPTIONS = (
     *("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format"),
     "chat_template_kwargs",
 )
@@ -134,7 +133,7 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or one sent to another process, is the untouched student, not yet loaded."""
-        options = {name: getattr(self, name) for name in _OPTIONS}
+        options = {name: getattr(self, name) for name in OPTIONS}
         return partial(type(self), **options), (self.student, self.trainer)
 
     def predict(
@@ -148,17 +147,8 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
         Raises:
             ConfigurationError: if `sampling` has a `json_schema`.
         """
-
-        def key() -> str:
-            known = (
-                *(self.student, self.format, self.tool_format, self.dtype, self.device),
-                self.chat_template_kwargs,
-            )
-            return repr((*known, self.batch_size, sampling, conversations))
-
         with self._lock:
-            answer = partial(self._answering.replies, self._student, conversations, sampling)
-            return list(answer_here(answer, key if self._student.folder is None else None))
+            return self._answering.replies(self._student, conversations, sampling)
 
     def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
         """The failure of each conversation that could not be answered; None for the others.

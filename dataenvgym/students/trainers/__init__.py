@@ -3,8 +3,7 @@
 interface       the protocol of trainers
 llama_factory   LLaMA-Factory itself, in an environment of its own
 in_process      a trainer in this process: its options, and the steps of one training
-many            many trainings at once; `together` takes their steps, on a model of `row_adapters`
-meeting         episodes of one process that wait to train together
+together        many trainings at once, with common steps on a model of `row_adapters`
     chat_format   conversations in a tokenizer's chat template, and what is learned of them
     examples      from training records to tokens and labels, for each stage
     objectives    the losses of the stages, and padding; `scored` has a formula of its own

@@ -23,7 +23,6 @@ from dataenvgym.students.llama_factory import (
     stage_of,
 )
 from dataenvgym.students.trainers.interface import refuse_options_of_one_training
-from dataenvgym.students.trainers.meeting import TrainingRequest, train_here
 from dataenvgym.students.trainers.support import (
     STAGES,
     check_cut,
@@ -90,8 +89,6 @@ class InProcessTrainer:
             TrainingError: if there is nothing to learn from, all records are cut, or a loss is not
                 finite.
         """
-        if train_here([request := TrainingRequest(self, config_path)]):
-            return request.done.result()
         config = TrainingConfig.read(config_path)
         refuse_unsupported(config)
         return train_alone(config, self.threads, self.device, self.left_out)

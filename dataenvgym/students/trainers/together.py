@@ -1,4 +1,4 @@
-"""Many adapters trained at once on one frozen base.
+"""Many adapters trained at once (`train_each`), in common steps if they share a frozen base.
 
 A pass computes a batch of each of several trainings: the base multiplies all rows at once, and each
 row gets the product of its own adapter's LoRA pair. Everything else belongs to one training: its
@@ -16,11 +16,14 @@ adapters, bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack
-from contextvars import Context
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,10 +31,18 @@ import torch.nn.functional as F
 from peft.tuners.lora import Linear
 from torch import nn
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import counting, raise_if_cancelled
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.trainers.compute import Run
+from dataenvgym.students.trainers.compute import Run, resolve_device, workers
 from dataenvgym.students.trainers.examples import IGNORED
+from dataenvgym.students.trainers.in_process import (
+    InProcessTrainer,
+    needed,
+    prepare,
+    train_alone,
+    write_adapter,
+)
 from dataenvgym.students.trainers.loop import Optimizer, Step
 from dataenvgym.students.trainers.objectives import CrossEntropy, Objective, logs_of_labels
 from dataenvgym.students.trainers.row_adapters import (
@@ -41,6 +52,8 @@ from dataenvgym.students.trainers.row_adapters import (
     row_adapters,
     with_row_adapters,
 )
+from dataenvgym.students.trainers.student import load_base_model
+from dataenvgym.students.trainers.support import refuse_unsupported
 
 FULL = 512
 """Tokens of a pass from which on more of them are hardly faster (`make bench-adapters`)."""
@@ -246,3 +259,102 @@ class AdapterGroup:
         gradients = [gradient for one in of_rows for gradient in one.gradients.unbind()]
         for one, loss, gradient in zip(ordered, losses, gradients, strict=True):
             one.learn(float(loss.detach()), gradient)
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A training to take part in `train_each`.
+
+    Attributes:
+        config_path: its YAML file, as for `InProcessTrainer.train`.
+        context: the context of the episode that sees its warnings and progress.
+        done: gets the adapter's folder, or the error, as soon as the training has ended.
+    """
+
+    trainer: InProcessTrainer
+    config_path: Path
+    context: Context = field(default_factory=copy_context)
+    done: Future[Path] = field(default_factory=Future)
+
+
+def train_each(requests: Sequence[TrainingRequest], threads: int) -> None:
+    """Train many adapters: at once where they share a frozen base, otherwise one by one.
+
+    A training that cannot share its steps is done as `InProcessTrainer.train` does it: of another
+    stage than `sft` or `pt`, in half precision, with layers that are not plain LoRA. Each request
+    gets its own outcome (`TrainingRequest.done`).
+
+    Args:
+        threads: CPU cores to compute on.
+    """
+    groups: dict[tuple[str, str], deque[tuple[TrainingRequest, TrainingConfig]]] = {}
+    for request in requests:
+        with _failing_alone(request):
+            config = TrainingConfig.read(request.config_path)
+            refuse_unsupported(config)
+            trainer = request.trainer
+            draws_elsewhere = config.lora_dropout > 0 and trainer.device != "cpu"
+            if config.stage in ("sft", "pt") and not (
+                config.bf16 or trainer.left_out or draws_elsewhere or config.curriculum
+            ):
+                key = needed(config, "model_name_or_path"), trainer.device
+                groups.setdefault(key, deque()).append((request, config))
+            else:
+                _train_alone(request, config)
+    for (student, device), group in groups.items():
+        _train_group(student, device, group, threads)
+
+
+def _train_alone(request: TrainingRequest, config: TrainingConfig) -> None:
+    own = request.trainer
+    adapter = request.context.run(train_alone, config, own.threads, own.device, own.left_out)
+    request.done.set_result(adapter)
+
+
+@contextmanager
+def _failing_alone(request: TrainingRequest) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  it is raised where `done` is read
+        request.done.set_exception(error)
+
+
+def _train_group(
+    student: str,
+    device_name: str,
+    waiting: deque[tuple[TrainingRequest, TrainingConfig]],
+    threads: int,
+) -> None:
+    """Train adapters of one student, as many at once as fill the machine."""
+    try:
+        device = resolve_device(device_name)
+        base = load_base_model(student, device=device, dtype=torch.float32)
+    except ConfigurationError as error:
+        for request, _ in waiting:
+            request.done.set_exception(error)
+        return
+    with workers(threads, device) as run:
+        group = AdapterGroup(base, run, threads)
+        owners: dict[Trainee, TrainingRequest] = {}
+        try:
+            while waiting or owners:
+                while waiting and not group.is_full:
+                    request, config = waiting.popleft()
+                    with _failing_alone(request):
+                        model, objective = request.context.run(prepare, config, device, run)
+                        trainee = Trainee.of(config, model, objective, request.context)
+                        if trainee is None:
+                            _train_alone(request, config)
+                        else:
+                            group.join(trainee)
+                            owners[trainee] = request
+                for trainee in group.round():
+                    request = owners.pop(trainee)
+                    with _failing_alone(request):
+                        if trainee.error is not None:
+                            raise trainee.error
+                        own = trainee.config, trainee.model, trainee.log
+                        request.done.set_result(request.context.run(write_adapter, *own))
+        finally:  # after Ctrl-C some are left
+            for trainee in owners:
+                trainee.leave()

@@ -1,8 +1,8 @@
 """Executors run episodes: in this process, in other processes, or on a Ray cluster.
 
     interface       `EpisodeJob`, `EpisodeOutcome` (its summary or error), `ExecutorInterface`
-    in_process      one episode after another, in this process; or several at a time, with their
-                    adapters trained together
+    in_process      one episode after another, in this process
+    together        several at a time in this process, with their adapters trained together
     processes       several at a time on this machine, each in its own process
     ray_executor    several at a time on a Ray cluster, each as a task
     episode_driver  the driver of episodes in other processes: starts workers, replaces lost ones

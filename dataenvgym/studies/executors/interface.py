@@ -7,7 +7,7 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from omegaconf import DictConfig
 
 from dataenvgym.agents.compatibility import check_fit
-from dataenvgym.interfaces import TeachingAgent
+from dataenvgym.interfaces import TeachingAgent, TrainablePredictorInterface
 from dataenvgym.runs.config import (
     build_agent,
     build_environment,
@@ -91,13 +91,20 @@ def build_executor(config: DictConfig) -> ExecutorInterface:
 
 
 def build_episode(
-    config: DictConfig, directory: Path
+    config: DictConfig,
+    directory: Path,
+    around: Callable[[TrainablePredictorInterface], TrainablePredictorInterface] | None = None,
 ) -> tuple[gymnasium.Env[Any, Any], TeachingAgent]:
-    """Build environment and agent, and check that they fit (ConfigurationError); touch no file."""
+    """Build environment and agent, and check that they fit (ConfigurationError); touch no file.
+
+    Args:
+        around: see `run_here`.
+    """
     from dataenvgym.runs.episodes.runner import refuse_misfit, teaching_of
 
     task = build_task(config, directory)
     student = build_predictor(config)
+    student = student if around is None else around(student)
     teacher = build_teacher(config, student, directory)
     agent = build_agent(config, task=task, teacher=teacher)
     environment = build_environment(

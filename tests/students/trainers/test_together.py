@@ -16,9 +16,12 @@ from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.students.trainers import InProcessTrainer, together
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.in_process import prepare
-from dataenvgym.students.trainers.many import train_each
-from dataenvgym.students.trainers.meeting import TrainingRequest
-from dataenvgym.students.trainers.together import AdapterGroup, Trainee
+from dataenvgym.students.trainers.together import (
+    AdapterGroup,
+    Trainee,
+    TrainingRequest,
+    train_each,
+)
 
 CPU = torch.device("cpu")
 MIXED: tuple[dict[str, Any], ...] = (

@@ -7,11 +7,12 @@ import pytest
 
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.episodes import EpisodeCallback
-from dataenvgym.studies.executors.in_process import InProcessExecutor, TogetherExecutor
+from dataenvgym.studies.executors.in_process import InProcessExecutor
 from dataenvgym.studies.executors.interface import EpisodeJob, ExecutorInterface
 from dataenvgym.studies.executors.processes import ProcessExecutor
 from dataenvgym.studies.executors.ray_executor import RayExecutor
 from dataenvgym.studies.executors.slurm_executor import SlurmExecutor
+from dataenvgym.studies.executors.together import TogetherExecutor
 from tests.run_contents import contents
 from tests.studies.conftest import enter
 

@@ -1,4 +1,4 @@
-"""Episodes whose adapters are trained in_process."""
+"""Episodes whose adapters are trained together."""
 
 import multiprocessing
 import os
@@ -9,10 +9,11 @@ import pytest
 from dataenvgym.events import hearing_warnings
 from dataenvgym.runs.config import compose
 from dataenvgym.storage import read_json, read_jsonl
-from dataenvgym.students.trainers import many
-from dataenvgym.studies.executors import in_process
-from dataenvgym.studies.executors.in_process import InProcessExecutor, TogetherExecutor
+from dataenvgym.students.trainers import together as trainings
+from dataenvgym.studies.executors import together
+from dataenvgym.studies.executors.in_process import InProcessExecutor
 from dataenvgym.studies.executors.interface import EpisodeJob
+from dataenvgym.studies.executors.together import TogetherExecutor
 
 KINDS = ("agent=random", "agent=skill_list")
 
@@ -55,7 +56,7 @@ def test_pocket_students_learn_together_what_each_learns_alone(real, alone):
 
 
 def _killed_in_the_second_training(episodes):
-    calls, train_each = iter(range(10)), many.train_each
+    calls, train_each = iter(range(10)), trainings.train_each
 
     def deadly(requests, threads):
         if next(calls):
@@ -64,9 +65,7 @@ def _killed_in_the_second_training(episodes):
             os.kill(os.getpid(), signal.SIGKILL)
         train_each(requests, threads)
 
-    import dataenvgym.studies.executors.in_process as module
-
-    module.train_each = deadly
+    trainings.train_each = deadly
     TogetherExecutor(workers=2, threads=1).run(episodes)
 
 
@@ -91,11 +90,11 @@ def test_a_run_killed_in_a_shared_training_ends_as_an_undisturbed_one(real, alon
 
 
 def warning_of(monkeypatch, free, *options, n=4, workers=16, threads=2):
-    monkeypatch.setattr(in_process, "free_memory", lambda: free)
+    monkeypatch.setattr(together, "free_memory", lambda: free)
     told: list[str] = []
     with hearing_warnings(told.append):
         jobs = [EpisodeJob(compose([f"seed={seed}", *options])) for seed in range(n)]
-        in_process.warn_of_memory(jobs, workers, threads)
+        TogetherExecutor(workers=workers, threads=threads).estimate(jobs)
     return told
 
 
@@ -122,10 +121,11 @@ def test_a_study_that_fits_or_trains_elsewhere_is_not_warned_of(monkeypatch):
 
 
 def test_the_executor_estimates_before_any_episode_runs(monkeypatch):
-    def stop(*given):
-        raise KeyboardInterrupt(*given[1:])
+    def stop(executor, episodes):
+        raise KeyboardInterrupt(*episodes)
 
-    monkeypatch.setattr(in_process, "warn_of_memory", stop)
+    monkeypatch.setattr(TogetherExecutor, "estimate", stop)
+    job = EpisodeJob(compose([]))
     with pytest.raises(KeyboardInterrupt) as caught:
-        TogetherExecutor(workers=3, threads=1).run([])
-    assert caught.value.args == (3, 1)
+        TogetherExecutor(workers=3, threads=1).run([job])
+    assert caught.value.args == (job,)
