@@ -13,18 +13,22 @@ found, for error messages. `read_rows` takes
 from __future__ import annotations
 
 import gzip
+import importlib
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from dataenvgym import exact_json
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, need
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault, need
 from dataenvgym.records import Model
 from dataenvgym.storage import encoding_fault
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class HubDataset(Model):
@@ -74,6 +78,20 @@ class SourceRow:
         return InvalidInstanceError(
             f"{self.where}, field {field!r}: found {found}, expected {wanted}"
         )
+
+
+def parsed(
+    kind: type[M], values: Any, where: str, refusal: type[Exception] = InvalidInstanceError
+) -> M:
+    """The values as a model of that kind.
+
+    Raises:
+        refusal: naming the place and the field.
+    """
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise refusal(f"{where}, {first_fault(error)}") from None
 
 
 def read_rows(source: Path | HubDataset) -> Iterator[SourceRow]:
@@ -146,7 +164,9 @@ def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
         return
     rows = _parse(data, where)
     if not isinstance(rows, list):
-        raise InvalidInstanceError(f"{where}: found {_kind(rows)}, expected an array of objects")
+        raise InvalidInstanceError(
+            f"{where}: found {type(rows).__name__} {rows!r:.80}, expected an array of objects"
+        )
     for number, values in enumerate(rows, start=1):
         yield SourceRow(f"{name}-{number}", f"{where}, item {number}", _object(values, where))
 
@@ -154,12 +174,9 @@ def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
 def _has_lines(data: bytes) -> bool:
     """Whether the first of several lines is a complete JSON object."""
     first, _, rest = data.removeprefix(b"\xef\xbb\xbf").strip().partition(b"\n")
-    if not (first.startswith(b"{") and rest):
-        return False
-    try:
-        return isinstance(exact_json.loads(first), dict)
-    except exact_json.JSONDecodeError:
-        return False
+    with suppress(exact_json.JSONDecodeError):
+        return bool(rest) and isinstance(exact_json.loads(first), dict)
+    return False
 
 
 def _from_folder(folder: Path) -> Iterator[SourceRow]:
@@ -174,13 +191,15 @@ def _from_folder(folder: Path) -> Iterator[SourceRow]:
 def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
     for file in source.files:
         name = source_name(source.model_copy(update={"files": (file,)}))
-        yield from _from_file(_downloaded(source, file), name, f"{source.dataset}/{file}")
+        download = _library("huggingface_hub", source).hf_hub_download
+        try:
+            path = download(source.dataset, file, repo_type="dataset", revision=source.revision)
+        except Exception as error:
+            raise _not_loaded(f"file {file!r} of dataset {source.dataset!r}", error) from error
+        yield from _from_file(Path(path), name, f"{source.dataset}/{file}")
     if source.files:
         return
-    try:
-        import datasets
-    except ImportError:
-        raise _not_installed(source, "datasets") from None
+    datasets = _library("datasets", source)
     where = f"dataset {source.dataset!r}, split {source.split!r}"
     try:
         rows = datasets.load_dataset(
@@ -191,41 +210,28 @@ def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
             trust_remote_code=False,
         )
     except Exception as error:
-        lacking = ConfigurationError(
-            f"{where} could not be loaded ({type(error).__name__}: {error}); check the name, the "
-            "configuration and the network, name JSON files of its repository (`files`), or give "
-            "the path of a file"
-        )
-        need(lacking)
-        raise lacking from error
+        raise _not_loaded(where, error) from error
     for number, values in enumerate(rows, start=1):
         yield SourceRow(f"{source_name(source)}-{number}", f"{where}, row {number}", dict(values))
 
 
-def _downloaded(source: HubDataset, file: str) -> Path:
-    """The cached file of the dataset's repository, downloaded if there is a network."""
+def _library(name: str, source: HubDataset) -> Any:
     try:
-        from huggingface_hub import hf_hub_download
+        return importlib.import_module(name)
     except ImportError:
-        raise _not_installed(source, "huggingface_hub") from None
-    try:
-        path = hf_hub_download(source.dataset, file, repo_type="dataset", revision=source.revision)
-    except Exception as error:
-        lacking = ConfigurationError(
-            f"file {file!r} of dataset {source.dataset!r} could not be loaded "
-            f"({type(error).__name__}: {error}); check both names, the revision and the network, "
-            "or give the path of a file"
-        )
-        need(lacking)
-        raise lacking from error
-    return Path(path)
+        raise ConfigurationError(
+            f"loading {source.dataset!r} by name needs the `{name}` library: "
+            f"run `pip install {name}`, or give the path of a file"
+        ) from None
 
 
-def _not_installed(source: HubDataset, library: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"loading {source.dataset!r} by name needs the `{library}` library: "
-        f"run `pip install {library}`, or give the path of a file"
+def _not_loaded(what: str, error: Exception) -> ConfigurationError:
+    lacking = ConfigurationError(
+        f"{what} could not be loaded ({type(error).__name__}: {error}); check names, revision and "
+        "network, name JSON files of its repository (`files`), or give the path of a file"
     )
+    need(lacking)
+    return lacking
 
 
 def _row(id: str, where: str, data: bytes) -> SourceRow:
@@ -242,9 +248,7 @@ def _parse(data: bytes, where: str) -> Any:
 
 def _object(values: Any, where: str) -> dict[str, Any]:
     if not isinstance(values, dict):
-        raise InvalidInstanceError(f"{where}: found {_kind(values)}, expected a JSON object")
+        raise InvalidInstanceError(
+            f"{where}: found {type(values).__name__} {values!r:.80}, expected a JSON object"
+        )
     return values
-
-
-def _kind(value: Any) -> str:
-    return "a JSON object" if isinstance(value, dict) else f"{type(value).__name__} {value!r:.80}"

@@ -31,7 +31,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, CheckedCall, Library
 from dataenvgym.domains.tool_use.calls.api_bank_text import derived_tools, messages_in, tools_in
-from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in, parsed
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
@@ -42,6 +42,7 @@ from dataenvgym.tasks.rows import (
     HubDataset,
     SourceRow,
     UnfitRowError,
+    parsed,
     read_rows,
     rows_of_lines,
 )

@@ -21,12 +21,12 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in, parsed
+from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in
 from dataenvgym.domains.tool_use.matching import KINDS, OMITTED, GoldCall
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
-from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
+from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, parsed, rows_of_lines
 
 Subset = Literal[
     "simple",

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +30,7 @@ from pydantic import Field
 from dataenvgym.domains.tool_use.calls import bfcl_process
 from dataenvgym.domains.tool_use.calls.bfcl import json_schema_of
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
-from dataenvgym.domains.tool_use.calls.problem import declaring, parsed
+from dataenvgym.domains.tool_use.calls.problem import declaring
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
@@ -48,7 +47,7 @@ from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import RowSource
-from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, rows_of_lines
+from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, parsed, rows_of_lines
 from dataenvgym.tasks.scoring.code.syntax import parse
 
 Category = Literal["base", "miss_func", "miss_param", "long_context", "all"]
@@ -219,7 +218,10 @@ class BFCLMultiTurnTask(Task):
             "the folder berkeley-function-call-leaderboard of a clone of "
             "https://github.com/ShishirPatil/gorilla",
         )
-        domain = MultiTurnDomain(checkout, _more_tools(checkout.folder / prompts), options)
+        more = _constant(
+            checkout.folder / prompts, "DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC"
+        )
+        domain = MultiTurnDomain(checkout, more, options)
         source = RowSource(
             checkout.folder,
             partial(_instance, task=options.name),
@@ -231,13 +233,12 @@ class BFCLMultiTurnTask(Task):
         self.set_up(source, domain, options, name=options.name)
 
 
-def _more_tools(prompts: Path) -> str:
-    """The sentence of a turn with more functions, from BFCL's source."""
-    name = "DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC"
-    for node in parse(prompts.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
-            return str(ast.literal_eval(node.value))
-    raise ConfigurationError(f"{prompts} has no {name}: BFCL has changed since commit 6ea5797")
+def _constant(path: Path, name: str) -> Any:
+    """The value that BFCL's source gives to a name with this end."""
+    for node in parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith(name):
+            return ast.literal_eval(node.value)
+    raise ConfigurationError(f"{path} has no {name}: BFCL has changed since commit 6ea5797")
 
 
 def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow]:
@@ -245,7 +246,7 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
     assert isinstance(place, Path)
     data = place / _DATA
     documents: dict[str, list[dict[str, Any]]] = {}
-    files = json.loads(_mapping(place))
+    files = _constant(place / "bfcl_eval/constants/executable_backend_config.py", "FILE_MAPPING")
     for name in get_args(Category)[:-1]:
         if category not in (name, "all"):
             continue
@@ -269,20 +270,18 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
             yield SourceRow(row.id, row.where, values | {"category": name})
 
 
-def _mapping(place: Path) -> str:
-    """BFCL's files of tools by class, as JSON."""
-    config = place / "bfcl_eval" / "constants" / "executable_backend_config.py"
-    for node in parse(config.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("FILE_MAPPING"):
-            return json.dumps(ast.literal_eval(node.value))
-    raise ConfigurationError(f"{config} has no mapping of classes to files")
-
-
 def _instance(row: SourceRow, *, task: str) -> TaskInstance:
     """The conversation in a row of `_rows`."""
     given: Mapping[str, Any] = row.values["row"]
     try:
-        tools = {tool["name"]: _tool(tool) for tool in row.values["tools"]}
+        tools = {
+            tool["name"]: Tool(
+                name=tool["name"],
+                description=tool["description"],
+                parameters=json_schema_of(tool["parameters"]),
+            )
+            for tool in row.values["tools"]
+        }
         withheld = {
             int(turn): tuple(tools[name] for name in names)
             for turn, names in given.get("missed_function", {}).items()
@@ -309,8 +308,3 @@ def _instance(row: SourceRow, *, task: str) -> TaskInstance:
         category=category,
         data=problem.model_dump(mode="json", exclude_defaults=True),
     )
-
-
-def _tool(described: Mapping[str, Any]) -> Tool:
-    parameters = json_schema_of(described["parameters"])
-    return Tool(name=described["name"], description=described["description"], parameters=parameters)

@@ -6,20 +6,19 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Model, Text
 from dataenvgym.records.tool_formats import calls_text
 from dataenvgym.records.tool_formats.json_objects import to_json
 from dataenvgym.tasks.rows import HubDataset
 
-ModelT = TypeVar("ModelT", bound=Model)
 NO_CALL = "None of the tools can do this."
 """The gold answer if no tool should be called."""
 
@@ -80,23 +79,6 @@ class CallsProblem(Model):
         said = (message.content for message in self.messages if message.role == "user")
         data = self.model_dump(mode="json", exclude_defaults=True)
         return TaskInstance(instruction="\n".join(said), answer=self.answer, data=data, **fields)
-
-
-def parsed(
-    kind: type[ModelT],
-    values: Any,
-    where: str,
-    refusal: type[InvalidInstanceError] = InvalidInstanceError,
-) -> ModelT:
-    """The values as a model of that kind.
-
-    Raises:
-        refusal: naming the place and the field.
-    """
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        raise refusal(f"{where}, {first_fault(error)}") from None
 
 
 def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:

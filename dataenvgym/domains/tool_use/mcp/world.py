@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Self
 
-from pydantic import ValidationError
-
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, first_fault, shorten
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, shorten
 from dataenvgym.events import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.tasks.worlds.state import State
@@ -48,24 +46,16 @@ class McpServer:
     timeout: float = 60.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.command, str):
+        if isinstance(self.command, str) or bool(self.command) == bool(self.url):
             raise ConfigurationError(
-                f"command is {self.command!r}, expected a list: [program, argument, ...]"
-            )
-        if bool(self.command) == bool(self.url):
-            found = "both" if self.command else "neither"
-            raise ConfigurationError(
-                f"an MCP server has a command or a url, and {found} is given: set one of them"
+                f"command is {self.command!r} and url is {self.url!r}, expected one of them; a "
+                "command is a list: [program, argument, ...]"
             )
         if self.url and not self.url.startswith(("http://", "https://")):
             raise ConfigurationError(f"url is {self.url!r}, expected http://... or https://...")
-        of_other = "variables" if self.url and self.variables else None
-        if self.command and (self.headers or self.api_key_variable):
-            of_other = "headers" if self.headers else "api_key_variable"
-        if of_other:
+        if self.variables if self.url else self.headers or self.api_key_variable:
             raise ConfigurationError(
-                f"{of_other} is set, which is for a {'command' if self.url else 'url'}: leave it "
-                "out; variables are for a command, headers and keys for a url"
+                "variables are for a command, headers and api_key_variable for a url"
             )
         if not self.timeout > 0:
             raise ConfigurationError(f"timeout is {self.timeout}, expected more than 0 seconds")
@@ -203,18 +193,16 @@ class McpWorld(World[State]):
 def _read_tool(tool: Any, server: McpServer) -> Tool:
     schema = tool.input_schema
     required, properties = schema.get("required", []), schema.get("properties", {})
-    if not tool.name:
-        wrong = "a tool whose name is empty"
-    elif not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-        wrong = f"tool {tool.name!r} with 'required': {required!r}, expected names"
-    elif not isinstance(properties, Mapping):
-        wrong = f"tool {tool.name!r} with 'properties': {properties!r}, expected an object"
-    else:
-        try:
-            return Tool(name=tool.name, description=tool.description or "", parameters=schema)
-        except ValidationError as error:
-            wrong = f"tool {tool.name!r} with {first_fault(error)}"
-    raise ConfigurationError(f"the MCP server {server.where} lists {wrong}: correct it there")
+    try:
+        if not tool.name or not isinstance(properties, Mapping):
+            raise ValueError("expected a name, and an object of properties")
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise ValueError(f"'required' is {required!r}, expected names")
+        return Tool(name=tool.name, description=tool.description or "", parameters=schema)
+    except ValueError as error:  # pydantic's, too
+        raise ConfigurationError(
+            f"the MCP server {server.where} lists a tool {tool.name!r}: {error}"
+        ) from None
 
 
 def _argument_error(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:

@@ -174,7 +174,7 @@ def write(plan: Plan) -> str:
     for place, step in enumerate(plan):
         for name in (step.name, *step.args):
             if not name.isidentifier() or keyword.iskeyword(name):
-                raise PlanError(f"{name!r} cannot be a name in Python, as a plan in code needs it")
+                raise PlanError(f"{name!r} is not a name in Python: choose task.form=json")
         args = ", ".join(f"{name}={_expression(value)}" for name, value in step.args.items())
         lines.append(f"output{place} = {step.name}({args})")
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,6 @@ from dataenvgym.domains.tool_use.plans.plan import (
     Plan,
     PlanError,
     plan_of,
-    shown,
     tool_name,
     tools_of,
 )
@@ -145,16 +145,16 @@ def to_instance(
     """
     request = row.values.get("user_request")
     if not isinstance(request, str) or not request.strip():
-        raise _invalid(row, "user_request", f"found {shown(request)}, expected a text")
-    field = next((f for f in _GOLD if row.values.get(f) is not None), None)
-    if field is None:
-        raise _invalid(row, _GOLD[0], "found nothing, expected a list of steps, here or in 'plan'")
-    gold = _gold_plan(_value(row, field), row, field, tools)
-    plans = [gold, *(_alternatives(row, tools) if best_match else ())]
+        raise row.fault("user_request", "a text")
+    field = next((f for f in _GOLD if row.values.get(f) is not None), _GOLD[0])
+    other = next((f for f in _ALTERNATIVES if best_match and row.values.get(f)), None)
     try:
+        gold = _gold_plan(_listed(row, field), tools)
         answer = form.write(gold)
+        field = other or field
+        others = [_gold_plan(steps, tools) for steps in _listed(row, other)] if other else []
     except PlanError as error:
-        raise _invalid(row, field, f"{error}; choose task.form=json") from None
+        raise InvalidInstanceError(f"{row.where}, field {field!r}: {error}") from None
     number = row.values.get("id")
     n = len(gold)
     return TaskInstance(
@@ -164,7 +164,11 @@ def to_instance(
         answer=answer,
         skill=" > ".join(tools_of(gold)),
         category=f"{n} step{'s' if n > 1 else ''}",
-        data={PLANS: [[{"name": s.name, "args": dict(s.args)} for s in plan] for plan in plans]},
+        data={
+            PLANS: [
+                [{"name": s.name, "args": dict(s.args)} for s in plan] for plan in (gold, *others)
+            ]
+        },
     )
 
 
@@ -178,43 +182,25 @@ def check_tools(plan: Plan, tools: Collection[str]) -> None:
             )
 
 
-def _alternatives(row: SourceRow, tools: Collection[str]) -> list[Plan]:
-    field = next((f for f in _ALTERNATIVES if row.values.get(f)), None)
-    if field is None:
-        return []
-    found = _value(row, field)
-    if not isinstance(found, Sequence):
-        raise _invalid(row, field, f"found {shown(found)}, expected a list of plans")
-    return [_gold_plan(plan, row, field, tools) for plan in found]
-
-
-def _gold_plan(steps: Any, row: SourceRow, field: str, tools: Collection[str]) -> Plan:
-    try:
-        plan = plan_of(steps, strict=True)
-        check_tools(plan, tools)
-    except PlanError as error:
-        raise _invalid(row, field, str(error)) from None
+def _gold_plan(steps: Any, tools: Collection[str]) -> Plan:
+    plan = plan_of(steps, strict=True)
+    check_tools(plan, tools)
     if not plan:
-        raise _invalid(row, field, "the plan has no step, expected at least one")
+        raise PlanError("the plan has no step, expected at least one")
     return plan
 
 
-def _value(row: SourceRow, field: str) -> Any:
-    """The field's value; a text is parsed as JSON or Python syntax."""
-    value = row.values[field]
-    if not isinstance(value, str):
-        return value
-    try:
-        return exact_json.loads(value)
-    except exact_json.JSONDecodeError:
-        pass
-    try:
-        return ast.literal_eval(parse_expression(value.lstrip(" \t")))
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        raise _invalid(
-            row, field, f"found the text {value!r:.60}, expected a list in JSON or in Python"
-        ) from None
-
-
-def _invalid(row: SourceRow, field: str, what: str) -> InvalidInstanceError:
-    return InvalidInstanceError(f"{row.where}, field {field!r}: {what}")
+def _listed(row: SourceRow, field: str) -> list[Any]:
+    """The field's value, a list; a text is parsed as JSON or Python syntax."""
+    value = row.values.get(field)
+    if isinstance(value, str):
+        for read in (
+            exact_json.loads,
+            lambda text: ast.literal_eval(parse_expression(text.lstrip(" \t"))),
+        ):
+            with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+                value = read(value)
+                break
+    if not isinstance(value, list):
+        raise row.fault(field, "a list, or a text with one in JSON or in Python")
+    return value

@@ -5,6 +5,5 @@ task_file     the form of its tasks and splits
 world         Tau2World: a domain's environment, with its databases and tools
 problem       makes a problem of a tau2 task
 environment   one conversation, scored like tau2
-source        its tasks, by split
-task          Tau2Task and its domain
+task          Tau2Task, its domain, and its source: the tasks by split
 """

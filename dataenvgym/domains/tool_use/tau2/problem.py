@@ -19,8 +19,9 @@ from dataenvgym.domains.tool_use.tau2.task_file import (
 )
 from dataenvgym.domains.tool_use.tau2.world import Tau2World
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.errors import InvalidInstanceError
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance, Text
+from dataenvgym.tasks.rows import SourceRow, UnfitRowError, parsed
 from dataenvgym.tasks.worlds.state import State
 from dataenvgym.tasks.worlds.world import World
 
@@ -89,39 +90,55 @@ class Tau2Problem(ToolUseProblem):
 
 
 def to_instance(
-    task: Tau2Task, world: Tau2World, *, name: str, where: str, guidelines: Mapping[bool, str]
-) -> TaskInstance | None:
-    """The problem; None if tau2 evaluates nothing in it, so that any conversation scores 1.
+    row: SourceRow,
+    world: Tau2World,
+    *,
+    name: str,
+    guidelines: Mapping[bool, str],
+    judges: bool | None,
+) -> TaskInstance:
+    """The problem of a tau2 task.
 
     If the task has nothing to check for a part of the basis, that part holds in every conversation,
     in tau2 too. Our basis leaves it out.
 
     Args:
         name: of our task.
-        where: the file, for messages.
         guidelines: how to play a user with tools of its own (True), and without.
+        judges: whether there is a judge; None leaves out the tasks that need one.
 
     Raises:
-        InvalidInstanceError: if it names a tool or an assertion that the domain lacks.
+        UnfitRowError: if tau2 evaluates nothing in it, so that any conversation scores 1; or if it
+            is left out, as it needs a judge.
+        ConfigurationError: if there is no judge, and it needs one.
+        InvalidInstanceError: if it is malformed, or names a tool or an assertion that the domain
+            lacks.
     """
-    criteria = task.evaluation_criteria
-    basis = [] if criteria is None else _basis(criteria)
-    judges = criteria is not None and "NL_ASSERTION" in criteria.reward_basis
-    judged = (criteria.nl_assertions or ()) if criteria and judges else ()
-    if criteria is None or not (basis or judged):
-        return None
+    task = parsed(Tau2Task, _without_nulls(row.values), row.where)
+    criteria = task.evaluation_criteria or EvaluationCriteria(reward_basis=())
+    basis = _basis(criteria)
+    judged = (criteria.nl_assertions or ()) if "NL_ASSERTION" in criteria.reward_basis else ()
+    if not (basis or judged):
+        raise UnfitRowError(f"{row.where}: it has nothing to evaluate, as every end scores 1")
+    if judged and not judges:
+        needs = f"{row.where}: it needs a judge of assertions in natural language (NL_ASSERTION)"
+        if judges is None:
+            raise UnfitRowError(needs)
+        raise ConfigurationError(
+            f"{needs}: name one (+teacher@task.others.judge=openai), or leave such tasks out "
+            "(task.nl_assertions=leave_out)"
+        )
     has_tools = bool(world.tools("user")) and task.user_tools != ()
-    user = ModelUser(
-        instructions=f"<scenario>\n{scenario(task.user_scenario)}\n</scenario>",
-        guidelines=guidelines[has_tools],
-        stops=STOPS,
-    )
     state = {"initial_state": task.initial_state, "user_tools": task.user_tools}
     actions = tuple(_with_own_arguments(action, world) for action in criteria.actions or ())
     problem = Tau2Problem(
         world=world.name,
         state={k: _json(v) for k, v in state.items() if v is not None},
-        user=user,
+        user=ModelUser(
+            instructions=f"<scenario>\n{scenario(task.user_scenario)}\n</scenario>",
+            guidelines=guidelines[has_tools],
+            stops=STOPS,
+        ),
         actions=actions,
         basis=tuple(basis),
         assertions=tuple(
@@ -138,12 +155,26 @@ def to_instance(
     try:
         check_fits(problem.model_copy(update={"state": {}}), world)
     except ValueError as error:
-        raise InvalidInstanceError(f"{where} (task {task.id!r}): {error}") from None
+        raise InvalidInstanceError(f"{row.where}: {error}") from None
     data = problem.model_dump(mode="json", exclude_defaults=True, exclude={"gold", "user_gold"})
     data["user"]["kind"] = "model"
     writing = dict.fromkeys(a.name for a in actions if world.writes(a.name, a.requestor))
     skill = ", ".join(writing) or "changes nothing"
     return TaskInstance(id=task.id, task=name, instruction="", skill=skill, data=data)
+
+
+def _without_nulls(value: Any) -> Any:
+    """A null is the same as a missing field, except in arguments and data."""
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = ("arguments", "initialization_data")
+    return {
+        name: each if name in kept else _without_nulls(each)
+        for name, each in value.items()
+        if each is not None
+    }
 
 
 def _with_own_arguments(action: Action, world: Tau2World) -> Action:

@@ -6,12 +6,10 @@ Notes for people are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
-from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.records import Json, Model, Text
 from dataenvgym.tasks.worlds.world import Seat
 
@@ -116,35 +114,3 @@ class Tau2Task(_Loose):
     initial_state: InitialState | None = None
     evaluation_criteria: EvaluationCriteria | None = None
     user_tools: tuple[str, ...] | None = None
-
-
-def read_tasks(values: Any, path: object) -> Iterator[Tau2Task]:
-    """The tasks of a file; a null is the same as a missing field, except in arguments and data.
-
-    Raises:
-        InvalidInstanceError: naming the file, the task and the field.
-    """
-    tasks = values.get("tasks") if isinstance(values, dict) else values
-    if not isinstance(tasks, list):
-        raise InvalidInstanceError(
-            f"{path} holds {type(values).__name__}, expected a list of tasks"
-        )
-    for number, value in enumerate(tasks):
-        name = value.get("id", number) if isinstance(value, dict) else number
-        try:
-            yield Tau2Task.model_validate(_without_nulls(value))
-        except ValidationError as error:
-            raise InvalidInstanceError(f"{path} (task {name!r}): {first_fault(error)}") from None
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    kept = ("arguments", "initialization_data")
-    return {
-        name: each if name in kept else _without_nulls(each)
-        for name, each in value.items()
-        if each is not None
-    }

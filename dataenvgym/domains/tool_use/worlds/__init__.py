@@ -77,3 +77,13 @@ def row_of(table: Table[RowT], key: str, kind: str) -> RowT:
 def first_state(kind: type[StateT], name: str) -> StateT:
     """The first state of a world in the package."""
     return kind.model_validate_json((_HERE / f"{name}.json").read_bytes())
+
+
+def note_refusal(state: Any, rule: int, rules: int, about: str | None) -> str:
+    """Note in a state that one of the rules forbids a request about a thing, once."""
+    if not 1 <= rule <= rules:
+        raise ToolError(f"there is no rule {rule}")
+    if (note := f"rule {rule}: {about}") in state.refused:
+        raise ToolError("that is noted already")
+    state.refused += (note,)
+    return f"{note} is noted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state, row_of
+from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
@@ -244,14 +244,9 @@ class Calendar(World[CalendarState]):
             rule: the number of the rule.
             event_id: the event that it is about; leave it out for a new event.
         """
-        if not 1 <= rule <= 6:
-            raise ToolError(f"there is no rule {rule}")
         if event_id is not None:
             self._event(event_id)
-        if (note := f"rule {rule}: {event_id}") in self.state.refused:
-            raise ToolError("that is noted already")
-        self.state.refused += (note,)
-        return f"{note} is noted"
+        return note_refusal(self.state, rule, 6, event_id)
 
     @check
     def is_free(self, start: str, minutes: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state, row_of
+from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
@@ -227,14 +227,9 @@ class Shop(World[ShopState]):
             rule: the number of the rule.
             order_id: the order that it is about; leave it out for a new order.
         """
-        if not 1 <= rule <= 7:
-            raise ToolError(f"there is no rule {rule}")
         if order_id is not None:
             self._order(order_id)
-        if (note := f"rule {rule}: {order_id}") in self.state.refused:
-            raise ToolError("that is noted already")
-        self.state.refused += (note,)
-        return f"{note} is noted"
+        return note_refusal(self.state, rule, 7, order_id)
 
     @check
     def has_status(self, order_id: str, status: str) -> bool:

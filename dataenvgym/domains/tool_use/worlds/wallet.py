@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state, row_of
+from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
@@ -236,15 +236,10 @@ class Wallet(World[WalletState]):
             about: the payee of a payment, the account that a transfer leaves, or the card; such as
                 "payee_1" or "travel".
         """
-        if not 1 <= rule <= 7:
-            raise ToolError(f"there is no rule {rule}")
         state = self.state
         if about not in (*state.payees, *state.accounts, *state.cards):
             raise ToolError(f"there is no payee, account or card {about}")
-        if (note := f"rule {rule}: {about}") in self.state.refused:
-            raise ToolError("that is noted already")
-        self.state.refused += (note,)
-        return f"{note} is noted"
+        return note_refusal(self.state, rule, 7, about)
 
     @check
     def has_balance(self, account: str, amount: float) -> bool:

@@ -212,9 +212,9 @@ def test_tasks_that_need_a_judge_are_refused_without_one():
 def test_tasks_that_are_left_out_are_named(caplog):
     ids = [i.id for i in task().whole().instances]
     assert ids == ["roaming", "said", "past", "calls", "data"]
-    assert "1 tasks of tau2 have nothing to evaluate" in caplog.text
-    assert "'nothing'" in caplog.text
-    assert "1 tasks of tau2 need a judge" in caplog.text
+    assert "2 of 7 rows" in caplog.text
+    assert "(task 'nothing'): it has nothing to evaluate" in caplog.text
+    assert "(task 'judged'): it needs a judge" in caplog.text
 
 
 def test_ids_of_a_split_that_are_not_in_the_file_are_mentioned(data, caplog):

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from dataenvgym.domains.tool_use.tau2.package import load_package
+from dataenvgym.domains.tool_use.tau2.package import Tau2Package
 from dataenvgym.domains.tool_use.tau2.world import SharedRows, Tau2World
 from dataenvgym.records import ToolCall
 
@@ -15,7 +15,7 @@ ALLOW = ToolCall(name="allow_roaming", arguments={"line": "L1"})
 
 @pytest.fixture
 def world(data):
-    return Tau2World("telecom", load_package("telecom").environment)
+    return Tau2World("telecom", Tau2Package("telecom").environment)
 
 
 def lines(state):
