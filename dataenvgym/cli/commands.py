@@ -7,9 +7,9 @@ An argument is written as its usage line shows it, with its help:
                              one of these words, N a whole number, "N+" 1 or more, X any number
     "run RUN"                a word; its value is `arguments.run`; "?" optional, "*" or "+" several
 
-Domains add commands by the entry points `dataenvgym.commands`: functions that take `command` (see
-`AddCommand`), add arguments to the parser that it returns, and name their function with
-`set_defaults(function="my_package.my_module:my_function")`.
+Other packages add commands by the entry points `dataenvgym.commands`: functions that take
+`command(name, help, epilog="")`, add arguments to the parser that it returns, and name their
+function with `set_defaults(function="my_package.my_module:my_function")`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, Protocol
-
-from dataenvgym.errors import did_you_mean
-
-
-class AddCommand(Protocol):
-    """Adds a command to the command line; returns its parser."""
-
-    def __call__(self, name: str, help: str, epilog: str = "") -> argparse.ArgumentParser: ...
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -80,8 +72,8 @@ COMMANDS = (
             **_FRESH,
             "--dry": "show what would run, with the first prompts of student and teacher; asks no "
             "model",
-            "--prompts N+": "with --dry: the first N prompts of the teacher, as the engine would "
-            "send them (default: 1)",
+            "--prompts N+": "the same, with the first N prompts of the teacher, as the engine "
+            "would send them",
             **_PLAIN,
         },
         """\
@@ -232,7 +224,7 @@ command resumes an interrupted generation; more seeds extend it.""",
             "--continual": "learn contexts one after another, and ask for earlier ones again",
             "--retry-errors": "try again what failed calls left open",
             "--dry": "show what would run, with the first prompts of the writer; asks no model",
-            "--prompts N+": "with --dry: the first N prompts of the writer (default: 1)",
+            "--prompts N+": "the same, with the first N prompts of the writer",
             **_FRESH,
             **_PLAIN,
         },
@@ -343,7 +335,7 @@ predictor=vllm. Runs and evaluations with the same options share it.""",
             **_OVERRIDES,
             "--transport http|zmq=http": "of the requests (default: http); zmq needs the package "
             "pyzmq",
-            "--host HOST": "the address to listen on (default: 127.0.0.1)",
+            "--host HOST=127.0.0.1": "the address to listen on (default: 127.0.0.1)",
             "--port N=5555": "0 takes a free one (default: 5555)",
             "--token-variable NAME": "the environment variable with the token that every request "
             "must have; needed for other hosts than this machine",
@@ -360,6 +352,76 @@ Each request trains an adapter from the untouched student, and asks its
 questions with and without it. Requests have the fields of SEAL's clients; see
 docs/self_editing.md.""",
         "--adaptations-dir",
+    ),
+    Command(
+        "pareto",
+        "compare accuracy and cost of evaluations of orchestrators",
+        "pareto:pareto",
+        {
+            "folders [NAME=]FOLDER*": "of an evaluation (default: all in evaluations/)",
+            "--by cents|seconds=cents": "the cost of a problem (default: cents)",
+            "--plot FILE": "also draw them as PNG",
+        },
+        """\
+examples:
+  dataenvgym pareto                       all in the folder evaluations
+  dataenvgym pareto dear=evaluations/A cheap=evaluations/B --plot p.png
+
+Each folder is one of `dataenvgym eval`. The table marks the Pareto front: the
+evaluations that no other one beats in both accuracy and cost.""",
+        "--plot",
+    ),
+    Command(
+        "worlds",
+        "list the worlds of tool use, audit or synthesize worlds with their problems",
+        "worlds:worlds",
+        {
+            "action audit|list|synthesize": "what to do",
+            "overrides WORLD*": "a name, your class my_module.MyWorld, or the folder of a "
+            "synthesized world (default: all that ship); for synthesize, a new folder, the options "
+            "of a teacher, and policy=MODEL for tasks that this model can solve in 8 tries",
+            "--tasks FILE": "a file of problems (default: the world's own)",
+            "--seed N=0": "of the random calls",
+            "--theme TEXT": "what a synthesized world is about",
+            "-n N+": "tasks that the teacher writes (default: 20)",
+        },
+        """\
+examples:
+  dataenvgym worlds list
+  dataenvgym worlds audit                 all that come with the package
+  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl
+  dataenvgym worlds synthesize library teacher=openai teacher.model=NAME \\
+      --theme "a library"
+  dataenvgym worlds audit library         a synthesized folder
+
+An audit checks for each problem that the gold calls earn the full reward in
+two runs; that doing nothing, changing one argument, and random calls earn 0;
+and that a broken verifier is noticed. It exits with 1 if a check fails.""",
+    ),
+    Command(
+        "serve-world",
+        "serve a world's tools to MCP clients, each session with its own state",
+        "worlds:serve_world",
+        {
+            "world WORLD": "a name (see `dataenvgym worlds list`), or your class my_module.MyWorld",
+            "--transport stdio|http=stdio": "of MCP (default: stdio)",
+            "--host HOST=127.0.0.1": "of http (default: 127.0.0.1)",
+            "--port N=8000": "of http; 0 takes a free one (default: 8000)",
+            "--task ID": "begin in the state of this problem",
+            "--problems FILE": "the file with that problem (default: the world's own)",
+            "--max-sessions N=4096": "the most sessions open at once (default: 4096)",
+            "--idle-timeout X=1800": "seconds without a request after which a session ends "
+            "(default: 1800)",
+        },
+        """\
+examples:
+  dataenvgym serve-world shop
+  dataenvgym serve-world shop --transport http --port 8000
+  dataenvgym serve-world my_module.MyWorld --problems pay.jsonl --task pay-1
+
+Every session begins in the same state and changes only its own copy.
+Problems, gold calls and scores are never served.
+Needs the package mcp: pip install 'dataenvgym[mcp]'""",
     ),
     Command(
         "list",
@@ -453,7 +515,7 @@ where. It needs the package `datasets`.""",
 )
 
 _ARGUMENT = re.compile(
-    r"(?P<either>or )?(?P<name>\S+)(?: (?P<value>[A-Z]+=VALUE|[\w|]+)(?:=(?P<default>\w+))?"
+    r"(?:or )?(?P<name>\S+)(?: (?P<value>KEY=VALUE|[][\w|=]+?)(?:=(?P<default>[\w.]+))?"
     r"(?P<mark>[?*+!])?)?"
 )
 
@@ -520,7 +582,7 @@ def _add(parser: argparse._ActionsContainer, text: str, help: str) -> None:
     elif value == "X":
         options["type"] = float
     elif value and "|" in value:
-        options["type"] = partial(_one_of, name=name.strip("-"), known=value.split("|"))
+        options["choices"] = value.split("|")
     parser.add_argument(name, **options)
 
 
@@ -529,11 +591,3 @@ def _number(text: str, least: int) -> int:
         bound = f", {least} or more" if least else ""
         raise argparse.ArgumentTypeError(f"it is {text!r}, expected a whole number{bound}")
     return int(text)
-
-
-def _one_of(text: str, name: str, known: list[str]) -> str:
-    if text not in known:
-        raise argparse.ArgumentTypeError(
-            f"there is no {name} {text!r}.{did_you_mean(text, known)} There are: {', '.join(known)}"
-        )
-    return text

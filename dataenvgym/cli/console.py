@@ -5,39 +5,61 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from dataenvgym.events import hearing_warnings
 
+WIDTH = 100
+"""Columns of wide tables if the output is not a terminal."""
 
-def open_console(*, plain: bool = False, width: int | None = None) -> Console:
-    """Open a console that shows texts literally: brackets in a name or a path are not markup.
+
+class Terminal(Console):
+    """A console that shows texts literally: brackets in a name or a path are not markup.
 
     Args:
         plain: no live display and no colors, even on a terminal.
+        wide: at least `WIDTH` columns if the output is not a terminal.
     """
-    terminal = False if plain else None
-    return Console(force_terminal=terminal, highlight=False, markup=False, width=width)
 
+    def __init__(self, *, plain: bool = False, wide: bool = False) -> None:
+        super().__init__(force_terminal=False if plain else None, highlight=False, markup=False)
+        if wide and not self.is_terminal:
+            self.width = max(self.width, WIDTH)
 
-@contextmanager
-def showing_warnings(console: Console) -> Iterator[None]:
-    """Show warnings at once, each text once, in commands that run no episode."""
-    from dataenvgym.runs.episodes.texts import plain
+    def say(self, text: object = "", style: str = "") -> None:
+        """Show a text, each of its lines on one line; it may quote a model."""
+        from dataenvgym.runs.episodes.texts import plain
 
-    shown: set[str] = set()
+        self.print(Text(plain(str(text)), style=style), soft_wrap=True)
 
-    def show(text: str) -> None:
-        if text not in shown:
-            shown.add(text)
-            console.print(Text(f"warning: {plain(text)}", style="yellow"), soft_wrap=True)
+    def files(self, folder: Path, files: Mapping[str, str]) -> None:
+        """Show where files are, and what is in them."""
+        longest = max(len(str(folder / name)) for name in files)
+        for name, what in files.items():
+            self.say(f"{folder / name!s:{longest}}  {what}")
 
-    with hearing_warnings(show):
-        yield
+    @contextmanager
+    def working(self, what: str = "") -> Iterator[None]:
+        """In the block, show warnings at once, each text once, and the progress of `what`.
+
+        For commands that run no episode, which has a display of its own.
+        """
+        from dataenvgym.runs.episodes.display import showing_progress
+
+        shown: set[str] = set()
+
+        def show(text: str) -> None:
+            if text not in shown:
+                shown.add(text)
+                self.say(f"warning: {text}", "yellow")
+
+        with hearing_warnings(show), showing_progress(self, what) if what else nullcontext():
+            yield
 
 
 SETTINGS = {

@@ -16,7 +16,7 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
 from dataenvgym.students.external import (
     ENVIRONMENTS,
@@ -228,7 +228,7 @@ _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM",
 
 def doctor(arguments: Namespace) -> None:
     """Show all findings; ExternalError if the default episode cannot run."""
-    console = open_console()
+    console = Terminal()
     with console.status("looking"):
         findings = list(examine(Path(arguments.runs_dir)))
     table = Table.grid(padding=(0, 2))
@@ -241,7 +241,7 @@ def doctor(arguments: Namespace) -> None:
     console.print(table)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
-    console.print("\nNext:")
+    console.say("\nNext:")
     for command, what in what_next(findings):
-        console.print(f"  {command}", soft_wrap=True, markup=False)
-        console.print(f"      {what}", soft_wrap=True, markup=False, style="dim")
+        console.say(f"  {command}")
+        console.say(f"      {what}", "dim")

@@ -1,28 +1,26 @@
-"""`dataenvgym run --dry`: shows the plan of a run without running it.
+"""`--dry`: the plan of a command, and the first prompts of student and teacher; asks no model.
 
-The first prompts of an episode are found without training and without asking any model: listeners
-replace student and teacher, and the first one that is asked reports its prompt. Custom code might
-ask (and pay for) its own models, so it is not called.
+The teacher's prompts are found by beginning the episode with a student that answers nothing useful
+and a teacher that ends it with its first questions.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from omegaconf import DictConfig
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.agents import Agent, TreeAgent
-from dataenvgym.environments import TeachingEnvironment, TeachingEnvironmentInterface
+from dataenvgym.agents.agent import Agent, TreeAgent
+from dataenvgym.cli.console import Terminal
 from dataenvgym.environments.iterations import finished_iterations
-from dataenvgym.errors import DataEnvGymError
+from dataenvgym.environments.teaching import TeachingEnvironment
+from dataenvgym.errors import DataEnvGymError, noting_needs
 from dataenvgym.interfaces import SamplingParameters, TaskInterface, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.plans import engine_fit
@@ -39,53 +37,57 @@ from dataenvgym.tasks.first_prompts import Enough, Stub, first_prompts, with_stu
 from dataenvgym.tasks.source import Split
 
 
-def show_plan(
-    config: DictConfig,
-    console: Console,
-    needs: Sequence[DataEnvGymError],
-    *,
-    fresh: bool,
-    prompts: int = 1,
-) -> None:
-    """Show the plan of the run, and the first prompts of student and teacher.
+class Plan(NamedTuple):
+    """What a command would do.
+
+    Attributes:
+        facts: names, and what they are.
+        config: its `predictor` and `trainer` may need GPUs.
+        prompts: titles and conversations.
+        notes: texts and tables below the prompts.
+    """
+
+    facts: Iterable[tuple[str, str]]
+    config: DictConfig
+    parts: Sequence[str] = ("predictor", "trainer")
+    prompts: Sequence[tuple[str, Conversation]] = ()
+    notes: Sequence[str | Table] = ()
+
+
+def show_plans(console: Terminal, plans: Callable[[], Iterable[Plan]]) -> None:
+    """Show plans, and what this machine lacks.
 
     Args:
-        needs: what this machine lacks, as far as it is known (see `errors.noting_needs`).
-        prompts: the number of the teacher's prompts to show.
+        plans: makes them. If it fails for the lack of something, only that is shown.
 
     Raises:
-        ConfigurationError: if the run could not begin on any machine.
+        ConfigurationError: if the command could not begin on any machine.
     """
-    directory, first = run_directory(config), None
-    try:
-        environment, agent = build_episode(config, directory)
-        teaching = teaching_of(environment)
-        facts = list(_facts(config, directory, teaching, agent, fresh=fresh))
-        first = preview_prompts(config, teaching.task)
-    except DataEnvGymError as error:
-        if str(error) not in map(str, needs):
-            raise
-        facts = list(_facts(config, directory, None, None, fresh=fresh))
-    show_facts(console, [*facts, *lacking(config, needs, ("predictor", "trainer"))])
-    if first is None:
-        console.print(Text("\nNothing was run, and the prompts are not known without the above."))
+    with console.working(), noting_needs() as needs:
+        try:
+            made = [*plans()]
+        except DataEnvGymError as error:
+            if str(error) not in map(str, needs):
+                raise
+            made = []
+        lacks = [("would need", str(need)) for need in needs]
+        for plan in made:
+            show_facts(console, [*plan.facts, *_gpus(plan), *lacks])
+            for title, conversation in plan.prompts:
+                console.print(Text(f"\n{title}", style="bold cyan"))
+                for message in conversation:
+                    show_turn(console, message.role, message.content)
+            for note in plan.notes:
+                console.print()
+                console.print(note)
+    if not made:
+        show_facts(console, lacks)
+        console.print("\nNothing was run, and the plan is not known without the above.")
         return
-    if first.student is not None:
-        show_prompt(console, "The student's first prompt", first.student)
-    for number, conversation in enumerate(first.teacher[:prompts], start=1):
-        name = "first prompt" if prompts == 1 else f"prompt {number} of {len(first.teacher)}"
-        show_prompt(console, f"The teacher's {name} ({first.purpose})", conversation)
-    if first.teacher:
-        console.print(
-            Text("\nWhat the student gets wrong is not known before it is asked: every problem "
-                 "counts as wrong here.", style="dim")
-        )  # fmt: skip
-    else:
-        console.print(Text(f"\nNo prompt of a teacher: {first.reason}."))
     console.print(Text("\nNothing was run. Without --dry, this starts.", style="bold"))
 
 
-def show_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
+def show_facts(console: Terminal, facts: Iterable[tuple[str, str]]) -> None:
     """Show a table of names and what they are."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
@@ -95,57 +97,49 @@ def show_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
     console.print(table)
 
 
-def lacking(
-    config: DictConfig, needs: Sequence[DataEnvGymError], parts: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """A line for each thing that this machine lacks, with the GPUs of these parts."""
-    if not has_cuda():
-        for part in parts:
-            if gpus := config[part].get("gpus"):
-                yield "would need", f"{several(len(gpus), 'GPU')} for the {part}"
-    for error in needs:
-        yield "would need", str(error)
+def _gpus(plan: Plan) -> Iterator[tuple[str, str]]:
+    for part in plan.parts if not has_cuda() else ():
+        if gpus := plan.config[part].get("gpus"):
+            yield "would need", f"{several(len(gpus), 'GPU')} for the {part}"
 
 
-def _facts(
-    config: DictConfig,
-    directory: Path,
-    teaching: TeachingEnvironmentInterface | None,
-    agent: Any,
-    *,
-    fresh: bool,
-) -> Iterator[tuple[str, str]]:
-    iterations = str(config.episode.iterations)
-    yield "run", f"{directory} ({_state(config, directory, fresh=fresh)})"
-    student = str(config.student.get("path") or "your own")
-    if teaching is None:
-        yield "task", str(config.task.get("name") or config.task.get("_target_"))
-        yield from (("student", student), ("iterations", iterations), *_speakers(config))
-        return
+def plan_of_run(config: DictConfig, *, fresh: bool, most: int) -> Plan:
+    """The plan of a run.
+
+    Args:
+        most: of the teacher's prompts.
+    """
+    directory = run_directory(config)
+    environment, agent = build_episode(config, directory)
+    teaching = teaching_of(environment)
     task = task_of(teaching.task)
-    yield "task", f"{task.name}: {_problems(task)}"
-    yield "student", f"{student}, by {type(teaching.predictor).__name__}"
+    student = config.student.get("path") or "your own"
+    facts = [
+        ("run", f"{directory} ({_state(config, directory, fresh=fresh)})"),
+        ("task", f"{task.name}: {_problems(task)}"),
+        ("student", f"{student}, by {type(teaching.predictor).__name__}"),
+    ]
     if (trainer := getattr(teaching.predictor, "trainer", None)) is not None:
-        yield "trainer", type(trainer).__name__
-    yield "environment", type(teaching).__name__
+        facts.append(("trainer", type(trainer).__name__))
     parts = [getattr(agent, name, None) for name in ("policy", "engine")]
     names = ", ".join(type(part).__name__ for part in parts if part is not None)
     name = getattr(agent, "name", type(agent).__name__)
-    yield "agent", f"{name} ({names})" if names else name
     follows = engine_fit(getattr(agent, "engine", None)).needs != "nothing"
     each = getattr(agent, "records_per_iteration", None) if follows else None
     records = "" if each is None else f" of {several(each, 'record')} at most"
-    yield "iterations", f"{iterations}{records}"
+    facts += [
+        ("environment", type(teaching).__name__),
+        ("agent", f"{name} ({names})" if names else name),
+        ("iterations", f"{config.episode.iterations}{records}"),
+    ]
     if isinstance(teaching, TeachingEnvironment) and teaching.quality:
-        yield "quality", ", ".join(check.reason for check in teaching.quality)
-    yield from _speakers(config)
-
-
-def _speakers(config: DictConfig) -> Iterator[tuple[str, str]]:
+        facts.append(("quality", ", ".join(check.reason for check in teaching.quality)))
     if config.teacher.get("_target_") is not None:
-        yield "teacher", model_of(config.teacher)
-    for who, section in (config.task.get("others") or {}).items():
-        yield str(who), model_of(section)
+        facts.append(("teacher", model_of(config.teacher)))
+    others = (config.task.get("others") or {}).items()
+    facts += [(str(who), model_of(section)) for who, section in others]
+    prompts, note = _prompts(config, teaching.task, most)
+    return Plan(facts, config, prompts=prompts, notes=[note])
 
 
 def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:
@@ -179,52 +173,36 @@ def model_of(section: DictConfig) -> str:
     return f"{model}{'' if url is None else f' at {where}'}"
 
 
-def show_prompt(console: Console, title: str, conversation: Conversation) -> None:
-    """Show a conversation under a title."""
-    console.print(Text(f"\n{title}", style="bold cyan"))
-    for message in conversation:
-        show_turn(console, message.role, message.content)
-
-
 ANSWER = "(the student's answer)"
 """The placeholder of the student's answers in a teacher's prompt."""
 
 
-@dataclass(frozen=True)
-class PromptPreview:
-    """The first questions of an episode to its teacher.
-
-    Attributes:
-        student: the first conversation that the student would answer, or None.
-        teacher: the first batch of conversations that the teacher would answer; perhaps none.
-        purpose: of the teacher's questions.
-        reason: why there is no prompt for the teacher.
-    """
-
-    student: Conversation | None
-    teacher: Sequence[Conversation] = ()
-    purpose: str = ""
-    reason: str = ""
-
-
-def preview_prompts(config: DictConfig, task: Any) -> PromptPreview:
-    """Find the first prompts of the episode that `config` describes; touch no file of it.
+def _prompts(
+    config: DictConfig, task: Any, most: int
+) -> tuple[list[tuple[str, Conversation]], str]:
+    """The first prompts of the episode, and a note on those of the teacher; touches no file of it.
 
     Args:
         task: the episode's task, passed in so that its problems are loaded only once.
     """
     task = with_stubs(task)
-    student = next(iter(first_prompts(task)), None)
-    if config.teacher.get("_target_") is None:
-        return PromptPreview(student, reason="there is no teacher (teacher=none)")
-    with tempfile.TemporaryDirectory(prefix="dataenvgym-") as directory:
-        try:
-            reason = _teach(config, task, _Teacher(), Path(directory))
-        except Enough as enough:
-            if enough.heard:
-                return PromptPreview(student, enough.heard, enough.purpose)
-            reason = ""
-    return PromptPreview(student, reason=reason or "the first iteration does not ask it")
+    prompts = [("The student's first prompt", each) for each in first_prompts(task)[:1]]
+    reason = "there is no teacher (teacher=none)"
+    if config.teacher.get("_target_") is not None:
+        with tempfile.TemporaryDirectory(prefix="dataenvgym-") as directory:
+            try:
+                reason = _teach(config, task, _Teacher(), Path(directory))
+            except Enough as enough:
+                reason, n = "the first iteration does not ask it", len(enough.heard)
+                for i, conversation in enumerate(enough.heard[:most], start=1):
+                    title = f"The teacher's prompt {i} of {n} ({enough.purpose})"
+                    prompts.append((title, conversation))
+                if n:
+                    return prompts, (
+                        "What the student gets wrong is not known before it is asked: every "
+                        "problem counts as wrong here."
+                    )
+    return prompts, f"No prompt of a teacher: {reason}."
 
 
 class _Teacher:
@@ -277,4 +255,4 @@ def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory
         agent(observation["completed"], student)
     elif isinstance(agent, TreeAgent):
         environment.step(agent.act(observation, student))
-    return ""
+    return "the first iteration does not ask it"

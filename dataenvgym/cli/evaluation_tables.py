@@ -15,7 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from dataenvgym.cli.console import showing_warnings
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.records.instances import STUDENT
@@ -24,9 +24,9 @@ from dataenvgym.runs.episodes.tables import table_of, uncut
 from dataenvgym.runs.episodes.texts import (
     by_fault,
     change,
+    difference,
     interval,
     one_line,
-    plain,
     score,
     several,
 )
@@ -77,13 +77,18 @@ def metric_table(results: Sequence[MetricResult]) -> Table:
     has_sd = any(r.sd is not None for r in results)
     has_gaps = any(r.left_out for r in results)
     columns = ["value", "95%", *["sd"] * has_sd, "instances", *["left out"] * has_gaps]
-    table = table_of(("metric",), columns)
-    for r in results:
-        half = "" if r.half_width is None else f"± {r.half_width:.4f}"
-        sd = ["" if r.sd is None else f"{r.sd:.4f}"] * has_sd
-        gaps = [str(r.left_out or "")] * has_gaps
-        table.add_row(Text(r.name), score(r.value, 4), half, *sd, str(r.n), *gaps)
-    return uncut(table)
+    rows: list[list[str | Text]] = [
+        [
+            Text(r.name),
+            score(r.value, 4),
+            "" if r.half_width is None else f"± {r.half_width:.4f}",
+            *["" if r.sd is None else f"{r.sd:.4f}"] * has_sd,
+            str(r.n),
+            *[str(r.left_out or "")] * has_gaps,
+        ]
+        for r in results
+    ]
+    return uncut(table_of(("metric",), columns, rows))
 
 
 def judge_lines(results: Sequence[MetricResult]) -> list[str]:
@@ -108,12 +113,12 @@ def judge_lines(results: Sequence[MetricResult]) -> list[str]:
 
 def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:
     """A table of the same metrics before and after."""
-    table = table_of(("metric",), ("before", "after", "change"))
-    for old, new in zip(before, after, strict=True):
-        known = old.value is not None and new.value is not None
-        change = f"{(new.value or 0.0) - (old.value or 0.0):+.4f}" if known else "-"
-        table.add_row(Text(new.name), score(old.value, 4), score(new.value, 4), change)
-    return uncut(table)
+    rows = (
+        (Text(new.name), score(old.value, 4), score(new.value, 4),
+         change(difference(new.value, old.value), 4))
+        for old, new in zip(before, after, strict=True)
+    )  # fmt: skip
+    return uncut(table_of(("metric",), ("before", "after", "change"), rows))
 
 
 def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
@@ -222,7 +227,7 @@ def folder_of_evaluations(name: str, runs_dir: str) -> Path | None:
 
 
 def show_comparisons(
-    arguments: Namespace, folders: Sequence[Path | None], console: Console, output: Path | None
+    arguments: Namespace, folders: Sequence[Path | None], console: Terminal, output: Path | None
 ) -> None:
     """Compare the first folder with each other one; write all numbers and flips to `output`."""
     found = [folder for folder in folders if folder is not None]
@@ -242,7 +247,7 @@ def show_comparisons(
                 f"--{name.replace('_', '-')} is for runs, and these are evaluations, which are "
                 "compared with the first one: leave it out"
             )
-    with showing_warnings(console):
+    with console.working():
         compared = [
             each
             for other in found[1:]
@@ -252,22 +257,18 @@ def show_comparisons(
         _show(each, console)
     if output is not None:
         write_json(output / "comparison.json", [each.model_dump(mode="json") for each in compared])
-        path = output / "comparison.json"
-        console.print(f"{path}  all numbers and flipped problems", soft_wrap=True)
+        console.files(output, {"comparison.json": "all numbers and flipped problems"})
 
 
-def _show(compared: EvaluationComparison, console: Console) -> None:
+def _show(compared: EvaluationComparison, console: Terminal) -> None:
     title = f"{compared.task}, {compared.split}: {several(compared.n, 'problem')}"
     if compared.n_clusters < compared.n:
         title += f" in {several(compared.n_clusters, 'cluster')}"
-    console.print(Text(plain(title), style="italic"), soft_wrap=True)
-    console.print(f"  before: {compared.before}\n  after:  {compared.after}", soft_wrap=True)
+    console.say(title, "italic")
+    console.say(f"  before: {compared.before}\n  after:  {compared.after}")
     if compared.n_unpaired:
-        console.print(
-            f"  {several(compared.n_unpaired, 'problem')} without a pair: only one of them has it, "
-            "or a scored try at it",
-            soft_wrap=True,
-        )
+        unpaired = several(compared.n_unpaired, "problem")
+        console.say(f"  {unpaired} without a pair: only one of them has it, or a scored try at it")
     table = table_of(("score",), ("before", "after", "difference", "95%"))
     for each in compared.scores:
         found = each.difference
@@ -282,11 +283,10 @@ def _show(compared: EvaluationComparison, console: Console) -> None:
     console.print(uncut(table), crop=False)
     for what, is_gain in (("wrong -> right", True), ("right -> wrong", False)):
         flips = [flip for flip in compared.flips if (flip.after > flip.before) == is_gain]
-        console.print(f"{what}: {several(len(flips), 'problem')}", soft_wrap=True)
+        console.say(f"{what}: {several(len(flips), 'problem')}")
         for flip in flips[:SHOWN]:
             skill = "" if flip.skill is None else f" ({flip.skill})"
-            line = f"  {flip.instance_id}{skill}: {one_line(flip.instruction, 60)}"
-            console.print(Text(plain(line)), soft_wrap=True)
+            console.say(f"  {flip.instance_id}{skill}: {one_line(flip.instruction, 60)}")
         if len(flips) > SHOWN:
-            console.print(f"  ... and {len(flips) - SHOWN} more (--output DIR writes them all)")
-    console.print()
+            console.say(f"  ... and {len(flips) - SHOWN} more (--output DIR writes them all)")
+    console.say()

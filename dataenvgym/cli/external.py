@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from dataenvgym.cli.console import open_console
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.cli.console import Terminal
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.students.external import (
     ENVIRONMENTS,
     ExternalEnvironment,
@@ -23,14 +23,9 @@ def external(arguments: Namespace) -> None:
         if arguments.name is not None:
             raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
         _list(arguments.variant)
-    elif arguments.name is None:
-        raise ConfigurationError(f"install what? One of: {', '.join(names)}.")
-    elif arguments.name not in names:
-        raise ConfigurationError(
-            f"there is no {arguments.name!r} to install.{did_you_mean(arguments.name, names)} "
-            f"There are: {', '.join(names)}."
-        )
-    elif (model := external_models().get(arguments.name)) is not None:
+        return
+    check_one_of(names, name=arguments.name)
+    if (model := external_models().get(arguments.name)) is not None:
         if arguments.variant is not None:
             raise ConfigurationError(
                 f"{model.name} has no variants, found --variant {arguments.variant}: "
@@ -43,11 +38,11 @@ def external(arguments: Namespace) -> None:
 
 
 def _install(wanted: ExternalEnvironment | ExternalModel, log: str) -> None:
-    console = open_console()
+    console = Terminal()
     with console.status("") as status:  # a spinner while pip works; only on a terminal
 
         def say(line: str) -> None:
-            console.print(line, soft_wrap=True, markup=False)
+            console.say(line)
             status.update(log)
 
         wanted.install(say)

@@ -6,12 +6,10 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 
-from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.cli.study import wide_console
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.run_directory import find_run, runs_in
 from dataenvgym.runs.episodes.attribution import FOLDER, print_table
-from dataenvgym.runs.episodes.display import showing_progress
 from dataenvgym.runs.evaluation.attribution import attribute_run
 
 LISTED = 10
@@ -43,7 +41,7 @@ def report(arguments: Namespace) -> None:
     directory = run_of(arguments)
     with suppress(OSError):  # a read-only folder is shown anyway
         write_missing_report(directory)
-    render_report(directory, open_console(), *spread_of_seeds(directory))
+    render_report(directory, Terminal(), *spread_of_seeds(directory))
 
 
 def show(arguments: Namespace) -> None:
@@ -53,15 +51,11 @@ def show(arguments: Namespace) -> None:
     wrong, limit = arguments.wrong, arguments.limit
     own = {name: getattr(arguments, name) for name in ("iteration", "skill", "seed")}
     if not arguments.calls:
-        show_iteration(run_of(arguments), open_console(), **own, wrong=wrong, limit=limit)
+        show_iteration(run_of(arguments), Terminal(), **own, wrong=wrong, limit=limit)
         return
-    for name, value in own.items():
-        if value is not None:
-            raise ConfigurationError(
-                f"--calls shows the calls of the whole run, so --{name} does not apply: leave one "
-                "of them out"
-            )
-    show_calls(run_of(arguments), open_console(), failed=wrong, limit=limit)
+    if given := [f"--{name}" for name, value in own.items() if value is not None]:
+        raise ConfigurationError(f"--calls shows the whole run: leave out {', '.join(given)}")
+    show_calls(run_of(arguments), Terminal(), failed=wrong, limit=limit)
 
 
 def export(arguments: Namespace) -> None:
@@ -80,17 +74,10 @@ def export(arguments: Namespace) -> None:
 def attribute(arguments: Namespace) -> None:
     """Train again without each group of records, and show the effects."""
     directory = run_of(arguments)
-    console = wide_console()
-    with showing_warnings(console), showing_progress(console, "training without records"):
-        table = attribute_run(
-            directory,
-            iteration=arguments.iteration,
-            by=arguments.by,
-            groups=arguments.groups,
-            limit=arguments.limit,
-            seed=arguments.seed,
-            repeats=arguments.repeats,
-            trust=arguments.trust,
-        )
+    console = Terminal(wide=True)
+    names = ("iteration", "by", "groups", "limit", "seed", "repeats", "trust")
+    with console.working("training without records"):
+        options = {name: getattr(arguments, name) for name in names}
+        table = attribute_run(directory, **options)
     print_table(table, console)
-    console.print(f"\n{directory / FOLDER / 'table.md'}", soft_wrap=True)
+    console.say(f"\n{directory / FOLDER / 'table.md'}")

@@ -84,45 +84,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
                 hint += " Values of the configuration have no dashes: KEY=VALUE"
             command.error(f"there is no argument {word!r}.{hint}")
         overrides.append(word)
-    if overrides is not None:
-        arguments.overrides = _joined(overrides)
-        _refuse_arguments(arguments.overrides, command)
     return arguments
-
-
-def _refuse_arguments(overrides: Sequence[str], command: argparse.ArgumentParser) -> None:
-    """Refuse `run=RUN` where the command has an argument `--run` and there is no such option."""
-    from dataenvgym.runs.config.composition import compose, options_by_group
-
-    for text in overrides:
-        key, _, value = text.partition("=")
-        flag = f"--{key.replace('_', '-')}"
-        action = command._option_string_actions.get(flag)
-        if action is None or key in options_by_group():
-            continue
-        if not any(key in compose(allow_missing=True, name=name) for name in ("config", "eval")):
-            meant = flag if action.nargs == 0 else f"{flag} {value}"
-            command.error(f"{key} is an argument of the command, not an option: {meant}")
-
-
-def _joined(words: Sequence[str]) -> list[str]:
-    """Join words that a shell separated: `KEY={a:`, `1,`, `b:`, `2}`."""
-    joined: list[str] = []
-    i = 0
-    while i < len(words):
-        ends = range(i + 1, len(words) + 1)
-        end = next((n for n in ends if _is_closed(" ".join(words[i:n]))), i + 1)
-        joined.append(" ".join(words[i:end]))
-        i = end
-    return joined
-
-
-def _is_closed(text: str) -> bool:
-    """True if the value closes every bracket that it opens, or does not begin with one."""
-    _, _, value = text.partition("=")
-    if not value.startswith(("{", "[")):
-        return True
-    return value.count("{") <= value.count("}") and value.count("[") <= value.count("]")
 
 
 OK, FAILED, USER_ERROR, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -171,13 +133,11 @@ def _main(argv: Sequence[str]) -> int:
         return _end(code, f"interrupted. {finished}")
     except BrokenPipeError:  # the reader of our output closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except USER_ERRORS as error:
-        if arguments.debug:
-            traceback.print_exc()
-        return _end(USER_ERROR, str(error))
     except DataEnvGymError as error:
         if arguments.debug:
             traceback.print_exc()
+        if isinstance(error, USER_ERRORS):
+            return _end(USER_ERROR, str(error))
         return _end(FAILED, f"{arguments.command} failed: {error}")
     except OSError as error:
         if error.errno not in (*_NO_PLACE, *FULL) or error.filename is None or arguments.debug:
@@ -190,18 +150,13 @@ def _main(argv: Sequence[str]) -> int:
             f"{way_out}--debug shows where it was",
         )
     except Exception as error:  # noqa: BLE001  a bug anywhere must give the right exit code
-        return _unexpected(error, arguments.command, debug=arguments.debug)
+        from dataenvgym.runs.config.explanations import explain_missing, is_foreign
+
+        if is_foreign(error) and not arguments.debug:
+            return _end(USER_ERROR, explain_missing(error))
+        traceback.print_exc()
+        return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
     return OK
-
-
-def _unexpected(error: Exception, command: str, *, debug: bool) -> int:
-    """Report a bug, in the user's code or ours, with its traceback."""
-    from dataenvgym.runs.config.explanations import explain_missing, is_foreign
-
-    if is_foreign(error) and not debug:
-        return _end(USER_ERROR, explain_missing(error))
-    traceback.print_exc()
-    return _end(FAILED, f"{command} failed: {type(error).__name__}: {error}")
 
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

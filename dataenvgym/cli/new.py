@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.composition import options_by_group
 
@@ -32,15 +32,10 @@ def new(arguments: Namespace) -> None:
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    console = open_console()
-    console.print(f"{folder}/")
-    for path in files:
-        console.print(f"  {path}")
-    console.print("\nNext:", soft_wrap=True)
-    console.print(f"  cd {name}")
-    for command, what in _next_commands(kind, name):
-        console.print(f"  {command}\n      {what}", soft_wrap=True)
-    console.print(f"\nThen change {name}.py: its docstrings say what each part is for.")
+    commands = (f"  {command}\n      {what}" for command, what in _next_commands(kind, name))
+    lines = (f"{folder}/", *(f"  {path}" for path in files), "\nNext:", f"  cd {name}", *commands)
+    for line in (*lines, f"\nThen change {name}.py: its docstrings say what each part is for."):
+        Terminal().say(line)
 
 
 def _check(kind: str, name: str) -> None:

@@ -11,42 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.table import Table
+from rich.text import Text
 
-from dataenvgym.cli.commands import AddCommand
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.runs.episodes.plots import default_settings, png_of
+from dataenvgym.runs.episodes.tables import table_of
+from dataenvgym.runs.episodes.texts import score
 from dataenvgym.storage import read_json, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
 from dataenvgym.workspace import naming_damage
 
 AXES = {"cents": "US cents for a problem", "seconds": "seconds for a problem"}
 _FRONT, _OTHER = "#0072B2", "#6b7280"
-
-
-def add_pareto(command: AddCommand) -> None:
-    """Add `pareto`."""
-    pareto = command(
-        "pareto",
-        "compare accuracy and cost of evaluations of orchestrators",
-        epilog=(
-            "examples:\n"
-            "  dataenvgym pareto                       all in the folder evaluations\n"
-            "  dataenvgym pareto dear=evaluations/FOLDER cheap=evaluations/FOLDER --plot p.png\n\n"
-            "Each folder is one of `dataenvgym eval`. The table marks the Pareto front: the\n"
-            "evaluations that no other one beats in both accuracy and cost."
-        ),
-    )
-    pareto.add_argument(
-        "folders",
-        nargs="*",
-        metavar="[NAME=]FOLDER",
-        help="of an evaluation (default: all in evaluations/)",
-    )
-    pareto.add_argument("--by", choices=tuple(AXES), default="cents", help="(default: cents)")
-    pareto.add_argument("--plot", metavar="FILE", help="also draw them as PNG")
-    pareto.set_defaults(function="dataenvgym.cli.pareto:pareto")
 
 
 @dataclass(frozen=True)
@@ -108,24 +85,22 @@ def pareto(arguments: Namespace) -> None:
         )
     points = [read_point(folder, arguments.by) for folder in folders]
     best = front(points)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("evaluation")
-    for name in ("accuracy", arguments.by, "preference kept"):
-        table.add_column(name, justify="right")
-    table.add_column("")
-    for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name)):
-        table.add_row(
-            point.name,
-            f"{point.accuracy:.3f}",
+    rows = (
+        (
+            Text(point.name),
+            score(point.accuracy),
             "unknown" if point.spent is None else f"{point.spent:.6g}",
-            "" if point.kept is None else f"{point.kept:.3f}",
+            "" if point.kept is None else score(point.kept),
             "on the front" if point in best else "",
         )
-    console = open_console()
-    console.print(table)
+        for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name))
+    )
+    console = Terminal()
+    columns = ("accuracy", arguments.by, "preference kept", "")
+    console.print(table_of(("evaluation",), columns, rows))
     if arguments.plot is not None:
         draw(points, Path(arguments.plot), arguments.by)
-        console.print(f"\nplot: {arguments.plot}", soft_wrap=True)
+        console.say(f"\nplot: {arguments.plot}")
 
 
 def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
-from dataenvgym.cli.console import open_console
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
 from dataenvgym.runs.config.composition import config_folders
 from dataenvgym.runs.config.hydra_files import explaining
@@ -26,7 +26,7 @@ def prepare(arguments: Namespace) -> None:
     Raises:
         ConfigurationError: if some files must be put there by hand; the others are written.
     """
-    console = open_console()
+    console = Terminal()
     known = _known(arguments.config_dir)
     if (variable := os.environ.get("DATAENVGYM_DATA")) is None:
         raise ConfigurationError(
@@ -42,13 +42,13 @@ def prepare(arguments: Namespace) -> None:
     if not arguments.names:
         for name, files in known.items():
             there = all((data / file).exists() for file in files)
-            console.print(f"{name:14}{'there' if there else 'missing'}", soft_wrap=True)
+            console.say(f"{name:14}{'there' if there else 'missing'}")
         return
     missing = []
     for file, source in ((f, s) for name in arguments.names for f, s in known[name].items()):
         path = data / file
         if path.exists():
-            console.print(f"{path}: there already", soft_wrap=True)
+            console.say(f"{path}: there already")
         elif isinstance(source, str):
             missing.append(f"  {path}: {source}")
         else:
@@ -62,7 +62,7 @@ def prepare(arguments: Namespace) -> None:
                     f"({error})"
                 )
                 continue
-            console.print(f"{path}: {several(n_rows, 'row')}", soft_wrap=True)
+            console.say(f"{path}: {several(n_rows, 'row')}")
     if missing:
         lines = "\n".join(missing)
         raise ConfigurationError(f"put these there by hand, or try again:\n{lines}")

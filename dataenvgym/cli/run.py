@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from pathlib import Path
 
 from omegaconf import DictConfig
-from rich.console import Console
 
-from dataenvgym.cli.console import open_console, showing_warnings
-from dataenvgym.errors import ConfigurationError, noting_needs
+from dataenvgym.cli.console import Terminal
 from dataenvgym.runs import config as configuration
 from dataenvgym.runs.config.own_classes import warn_of_changes
 from dataenvgym.runs.config.run_directory import check_run, run_directory
@@ -19,23 +16,19 @@ from dataenvgym.workspace import noting_interrupt
 
 def run(arguments: Namespace) -> None:
     """Run the episode, or show the report of a finished one."""
-    if arguments.prompts is not None and not arguments.dry:
-        raise ConfigurationError("--prompts shows prompts without running: add --dry")
-    console = open_console(plain=arguments.plain)
-    if arguments.dry:
-        from dataenvgym.cli.dry import show_plan
+    console = Terminal(plain=arguments.plain)
+    if arguments.dry or arguments.prompts is not None:
+        from dataenvgym.cli.dry import plan_of_run, show_plans
 
-        with showing_warnings(console), noting_needs() as needs:
-            config = _composed(arguments)
-            prompts = arguments.prompts or 1
-            show_plan(config, console, needs, fresh=arguments.fresh, prompts=prompts)
+        fresh, most = arguments.fresh, arguments.prompts or 1
+        show_plans(console, lambda: [plan_of_run(_composed(arguments), fresh=fresh, most=most)])
         return
     config = _composed(arguments)
     if not arguments.fresh:
-        with showing_warnings(console):
+        with console.working():
             warn_of_changes(config, run_directory(config))
         if configuration.is_done(config):
-            _show_finished(run_directory(config), console)
+            _show_finished(config, console)
             return
     _run(config, fresh=arguments.fresh, console=console)
 
@@ -48,10 +41,14 @@ def _composed(arguments: Namespace) -> DictConfig:
     return config
 
 
-def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
+def _run(config: DictConfig, *, fresh: bool, console: Terminal) -> None:
     from dataenvgym.runs.episodes.callbacks import EpisodeCallback, MetricsCallback
     from dataenvgym.runs.episodes.display import EpisodeDisplay
+    from dataenvgym.runs.episodes.report import gain_text
+    from dataenvgym.runs.episodes.summary import read_summary
+    from dataenvgym.runs.episodes.tables import print_warnings
     from dataenvgym.studies.executors.interface import EpisodeJob, build_executor
+    from dataenvgym.studies.noise import spread_of_seeds
 
     directory = run_directory(config)
     executor = build_executor(config)
@@ -60,39 +57,25 @@ def _run(config: DictConfig, *, fresh: bool, console: Console) -> None:
         callbacks.append(MetricsCallback(backend, directory=directory / "tensorboard"))
     with noting_interrupt(directory):
         (outcome,) = executor.run([EpisodeJob(config, callbacks, fresh)])
-    outcome.result()
-    _show_end(directory, console)
-
-
-def _show_end(directory: Path, console: Console) -> None:
-    """Show the noise of the gain, the warnings and the files; the scores are already above."""
-    from dataenvgym.runs.episodes.report import gain_text
-    from dataenvgym.runs.episodes.summary import read_summary
-    from dataenvgym.runs.episodes.tables import print_warnings
-    from dataenvgym.studies.noise import spread_of_seeds
-
+    outcome.result()  # the scores are already shown
     if text := gain_text(directory, *spread_of_seeds(directory)):
-        console.print(text, markup=False, soft_wrap=True)
+        console.say(text)
     print_warnings(read_summary(directory), console)
-    console.print(f"\n{directory}", soft_wrap=True)
-    for name, what in (
-        ("report.md", "the results, skill by skill"),
-        ("curve.png", "the learning curve"),
-        ("summary.json", "the same in figures"),
-    ):
-        console.print(f"  {name:14}{what}")
-    console.print(f"\nMore: dataenvgym show {directory.name} --wrong", soft_wrap=True)
+    console.say()
+    files = {"report.md": "the results, skill by skill", "curve.png": "the learning curve"}
+    console.files(directory, {**files, "summary.json": "the same in figures"})
+    console.say(f"\nMore: dataenvgym show {directory.name} --wrong")
 
 
-def _show_finished(directory: Path, console: Console) -> None:
+def _show_finished(config: DictConfig, console: Terminal) -> None:
     from dataenvgym.environments.iterations import refuse_damaged_run
     from dataenvgym.runs.episodes.report import render_report, write_missing_report
     from dataenvgym.studies.noise import spread_of_seeds
 
+    directory = run_directory(config)
     refuse_damaged_run(directory)
     write_missing_report(directory)
     render_report(directory, console, *spread_of_seeds(directory))
-    console.print(
-        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts over.",
-        soft_wrap=True,
+    console.say(
+        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts over."
     )

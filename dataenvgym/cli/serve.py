@@ -13,7 +13,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from dataenvgym.cli.console import open_console, showing_warnings
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config import build_predictor, build_task, compose
 from dataenvgym.runs.config.identity import decisive_values, digest, task_name
@@ -36,7 +36,7 @@ def serve(arguments: Namespace) -> None:
     from dataenvgym.students.predictors.vllm import VllmPredictor
     from dataenvgym.students.predictors.vllm.own_server import OwnServer
 
-    console = open_console(plain=True)
+    console = Terminal(plain=True)
     keys = {override.key for override in parse_overrides(arguments.overrides)}
     chosen = [] if "predictor" in keys else ["predictor=vllm"]
     config = compose([*chosen, *arguments.overrides], config_dir=arguments.config_dir)
@@ -52,7 +52,7 @@ def serve(arguments: Namespace) -> None:
             f"chat_template_kwargs is {predictor.chat_template_kwargs}, which belongs to each "
             "request: leave it out here, and set it where the server is asked"
         )
-    with showing_warnings(console), closing(predictor):
+    with console.working(), closing(predictor):
         server = predictor.server
         assert isinstance(server, OwnServer)  # there is no base_url
         name = predictor.served_name
@@ -80,7 +80,7 @@ def serve_adaptation(arguments: Namespace) -> None:
     from dataenvgym.adaptation.request_queue import opened_queue
     from dataenvgym.adaptation.server import AdaptationServer
 
-    console = open_console(plain=True)
+    console = Terminal(plain=True)
     token = key_from(arguments.token_variable, option="--token-variable")
     config = compose(arguments.overrides, config_dir=arguments.config_dir)
     task = build_task(config)
@@ -93,11 +93,11 @@ def serve_adaptation(arguments: Namespace) -> None:
     def show(url: str) -> None:
         print(f"{directory.name} is at {url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
 
-    with showing_warnings(console), opened_queue(task, predictor, directory) as queue:
+    with console.working(), opened_queue(task, predictor, directory) as queue:
         server = AdaptationServer(
             queue,
             transport=arguments.transport,
-            host=arguments.host or "127.0.0.1",
+            host=arguments.host,
             port=arguments.port,
             token=token,
         )

@@ -6,22 +6,9 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from rich.console import Console
-
-from dataenvgym.cli.console import open_console, showing_warnings
+from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, IncompleteStudyError
 from dataenvgym.runs.config.run_directory import find_run
-
-WIDTH = 100
-"""The default width of a study's tables."""
-
-
-def wide_console(*, plain: bool = False) -> Console:
-    """A console; if the output is not a terminal, it has 100 columns."""
-    console = open_console(plain=plain)
-    if not console.is_terminal and console.width < WIDTH:
-        console = open_console(plain=True, width=WIDTH)
-    return console
 
 
 def study(arguments: Namespace) -> None:
@@ -35,7 +22,7 @@ def study(arguments: Namespace) -> None:
     from dataenvgym.studies.study import Study
     from dataenvgym.studies.tables import render, render_tables
 
-    console = wide_console(plain=arguments.plain)
+    console = Terminal(plain=arguments.plain, wide=True)
     plan = plan_study(
         arguments.overrides,
         name=arguments.name,
@@ -53,7 +40,7 @@ def study(arguments: Namespace) -> None:
     )
     of_plan = Study(plan)
     of_plan.check()
-    with showing_warnings(console):
+    with console.working():
         of_plan.estimate()
     if arguments.plan:
         tables, notes = plan_report(plan)
@@ -61,28 +48,22 @@ def study(arguments: Namespace) -> None:
             console.print(part)
         return
     for warning in budget_warnings(plan):
-        console.print(f"warning: {warning}", style="yellow", markup=False)
+        console.say(f"warning: {warning}", "yellow")
     left = len(of_plan.unfinished())
     if left:
+        most = " at most" if plan.race else ""
         expected = of_plan.expected_time()
-        print(
-            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run"
-            f"{' at most' if plan.race else ''}; {expected}",
-            flush=True,
+        console.say(
+            f"{plan.directory}: {left} of {len(plan.cells)} episodes to run{most}; {expected}"
         )
     of_plan.run(console)
     results = of_plan.finish()
-    console.print()
+    console.say()
     console.print(render(results, console.width))
-    console.print()
-    longest = len(str(plan.directory / "results.json"))
-    for name, what in (
-        ("study.md", "the study, with every run"),
-        ("table.md", "the tables above"),
-        ("curves.png", "learning curves"),
-        ("results.json", "all numbers"),
-    ):
-        console.print(f"{plan.directory / name!s:{longest}}  {what}", soft_wrap=True)
+    console.say()
+    files = {"study.md": "the study, with every run", "table.md": "the tables above"}
+    more = {"curves.png": "learning curves", "results.json": "all numbers"}
+    console.files(plan.directory, {**files, **more})
     if missing := of_plan.missing():
         lines = [f"  {cell.label}: {reason}" for cell, reason in missing]
         raise IncompleteStudyError(
@@ -92,10 +73,10 @@ def study(arguments: Namespace) -> None:
         )
     if arguments.fit_noise:
         for path in of_plan.fit_noise():
-            console.print(f"{path}  noise model", soft_wrap=True)
+            console.say(f"{path}  noise model")
     if not left:
-        more = "seeds" if plan.race else "seeds or strategies"
-        console.print(f"\nThis study is finished. More {more} extend it.")
+        extend = "seeds" if plan.race else "seeds or strategies"
+        console.say(f"\nThis study is finished. More {extend} extend it.")
 
 
 def compare(arguments: Namespace) -> None:
@@ -104,7 +85,7 @@ def compare(arguments: Namespace) -> None:
     from dataenvgym.studies.comparison import compare_runs
     from dataenvgym.studies.tables import render, write_results
 
-    console = wide_console()
+    console = Terminal(wide=True)
     output = None if arguments.output is None else Path(arguments.output).expanduser()
     evaluations = [folder_of_evaluations(name, arguments.runs_dir) for name in arguments.runs]
     if any(evaluations):
@@ -131,4 +112,4 @@ def compare(arguments: Namespace) -> None:
     console.print(render(results, console.width))
     if output is not None:
         write_results(results, output)
-        console.print(f"\n{output / 'study.md'}", soft_wrap=True)
+        console.say(f"\n{output / 'study.md'}")

@@ -1,92 +1,194 @@
-"""The arguments of the commands about worlds."""
+"""`dataenvgym worlds` lists the worlds of tool use, audits their problems, and synthesizes worlds.
+
+`dataenvgym serve-world` serves a world's tools to any MCP client.
+"""
 
 from __future__ import annotations
 
-from dataenvgym.cli.commands import AddCommand
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from dataenvgym.cli.console import Terminal
+from dataenvgym.domains.tool_use.audit import Audit, audit
+from dataenvgym.domains.tool_use.candidates import unstated
+from dataenvgym.domains.tool_use.mcp.world import require_mcp
+from dataenvgym.domains.tool_use.problem import load_problems
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
+from dataenvgym.errors import ConfigurationError, EvaluationError, check_one_of
+from dataenvgym.records import TaskInstance
+from dataenvgym.runs.episodes.tables import table_of
+from dataenvgym.runs.episodes.texts import several
+from dataenvgym.tasks.worlds.world import World
+
+Found = Iterator[tuple[World[Any], Sequence[TaskInstance]]]
+_TRIED = (
+    "problems", "changed arguments", "changed arguments that a tool refused", "random calls",
+    "extra writes", "extreme calls", "constant replies", "calls in another process", "mutations",
+)  # fmt: skip
+_MOST_SHOWN = 50
+_POLICY = "task.others.policy"  # where a model is named as policy=MODEL
 
 
-def add_worlds(command: AddCommand) -> None:
-    """Add `worlds`."""
-    worlds = command(
-        "worlds",
-        "list the worlds of tool use, audit or synthesize worlds with their problems",
-        epilog=(
-            "examples:\n"
-            "  dataenvgym worlds list\n"
-            "  dataenvgym worlds audit                 all that come with the package\n"
-            "  dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl\n"
-            "  dataenvgym worlds synthesize library teacher=openai teacher.model=NAME \\\n"
-            '      --theme "a library"\n'
-            "  dataenvgym worlds audit library         a synthesized folder\n\n"
-            "An audit checks for each problem that the gold calls earn the full reward in\n"
-            "two runs; that doing nothing, changing one argument, and random calls earn 0;\n"
-            "and that a broken verifier is noticed. It exits with 1 if a check fails."
-        ),
+def worlds(arguments: Namespace) -> None:
+    """Audit worlds, list them, or synthesize one.
+
+    Raises:
+        EvaluationError: if an audit finds violations, or a synthesis has no result.
+    """
+    if arguments.action == "synthesize":
+        _synthesize(arguments)
+        return
+    if arguments.theme is not None or arguments.n is not None:
+        raise ConfigurationError("--theme and -n belong to `dataenvgym worlds synthesize`")
+    names = arguments.overrides or list(WORLDS)
+    if arguments.tasks is not None and len(arguments.overrides) != 1:
+        raise ConfigurationError("--tasks is the file of one world: name that world")
+    tasks = arguments.tasks
+    found = (
+        (
+            each,
+            load_problems(
+                Path(tasks or problems_of(str(getattr(each, "folder", each.name)))), each.name
+            ),
+        )
+        for each in map(find_world, names)
     )
-    worlds.add_argument("action", metavar="audit|list|synthesize", help="what to do")
-    worlds.add_argument(
-        "overrides",  # of this name, so that words after an option belong to it as well
-        nargs="*",
-        default=[],
-        metavar="WORLD",
-        help="a name, your class my_module.MyWorld, or the folder of a synthesized world "
-        "(default: all that ship); for synthesize, a new folder, the options of a teacher, and "
-        "policy=MODEL for tasks that this model can solve in 8 tries",
-    )
-    worlds.add_argument(
-        "--tasks", metavar="FILE", help="a file of problems (default: the world's own)"
-    )
-    worlds.add_argument("--seed", type=int, default=0, metavar="N", help="of the random calls")
-    worlds.add_argument("--theme", metavar="TEXT", help="what a synthesized world is about")
-    worlds.add_argument(
-        "-n", type=int, metavar="N", help="tasks that the teacher writes (default: 20)"
-    )
-    worlds.set_defaults(function="dataenvgym.cli.worlds_table:worlds")
+    if arguments.action == "list":
+        _list(found)
+    else:
+        _audit(found, arguments.seed)
 
 
-def add_serve_world(command: AddCommand) -> None:
-    """Add `serve-world`."""
-    serve = command(
-        "serve-world",
-        "serve a world's tools to MCP clients, each session with its own state",
-        epilog=(
-            "examples:\n"
-            "  dataenvgym serve-world shop\n"
-            "  dataenvgym serve-world shop --transport http --port 8000\n"
-            "  dataenvgym serve-world my_module.MyWorld --problems pay.jsonl --task pay-1\n\n"
-            "Every session begins in the same state and changes only its own copy.\n"
-            "Problems, gold calls and scores are never served.\n"
-            "Needs the package mcp: pip install 'dataenvgym[mcp]'"
-        ),
+def _synthesize(arguments: Namespace) -> None:
+    from dataenvgym.domains.tool_use.synthesis import synthesize
+    from dataenvgym.interfaces import TeacherInterface
+    from dataenvgym.runs.config.building import build_task
+    from dataenvgym.runs.config.composition import compose
+    from dataenvgym.runs.config.instantiation import build_section, check_protocol
+    from dataenvgym.tasks.adapted_task import task_of
+
+    folders = [each for each in arguments.overrides if "=" not in each]
+    if len(folders) != 1 or not (arguments.theme or "").strip():
+        raise ConfigurationError(
+            f"got the folders {folders} and the theme {arguments.theme!r}, expected one of each: "
+            'dataenvgym worlds synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
+        )
+    if arguments.tasks is not None:
+        raise ConfigurationError("--tasks is a file of `audit`: -n is the number of tasks")
+    overrides = [
+        re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in arguments.overrides if "=" in e
+    ]
+    if wrong := [e for e in overrides if not re.match(rf"\+*(teacher\b|{_POLICY}\b)", e)]:
+        raise ConfigurationError(
+            f"got {', '.join(wrong)}: expected options of the teacher (teacher=openai) or of the "
+            "reference policy (policy=openai/NAME)"
+        )
+    try:
+        config = compose(["task=shop", *overrides])
+        if config.teacher.get("_target_") is None:
+            raise ConfigurationError("a synthesis needs a teacher: add teacher=openai or another")
+        steps = Path(folders[0]) / "steps"
+        policy = task_of(build_task(config, steps)).others.get("policy")
+        teacher = build_section(config, "teacher", directory=steps)
+    except ConfigurationError as error:
+        raise ConfigurationError(str(error).replace(_POLICY, "policy")) from None
+    if policy is None and any(_POLICY in each for each in overrides):
+        raise ConfigurationError("policy names several models or none, expected one: openai/NAME")
+    check_protocol(teacher, TeacherInterface, "teacher")
+    report = synthesize(
+        folders[0],
+        arguments.theme,
+        teacher,
+        tasks=20 if arguments.n is None else arguments.n,
+        seed=arguments.seed,
+        policy=policy,
     )
-    serve.add_argument(
-        "world",
-        metavar="WORLD",
-        help="a name (see `dataenvgym worlds list`), or your class my_module.MyWorld",
+    console = Terminal()
+    console.say(f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted")
+    rows = [(each.problem, each.check, each.detail) for each in report.rejections]
+    _show_findings(("problem", "reason"), rows, console)
+
+
+def _list(found: Found) -> None:
+    rows = (
+        (
+            world.name,
+            str(len(world.methods)),
+            str(sum(method.writes for method in world.methods.values())),
+            str(len(problems)),
+            str(len({problem.skill for problem in problems})),
+        )
+        for world, problems in found
     )
-    serve.add_argument(
-        "--transport", choices=("stdio", "http"), default="stdio", help="of MCP (default: stdio)"
+    columns = ("tools", "of them write", "problems", "skills")
+    Terminal().print(table_of(("world",), columns, rows))
+
+
+def _show_findings(names: Sequence[str], rows: Sequence[Sequence[str]], console: Terminal) -> None:
+    if rows:
+        shown = (map(Text, row) for row in rows[:_MOST_SHOWN])
+        console.print(table_of((*names, "finding"), (), shown))
+    if len(rows) > _MOST_SHOWN:
+        console.say(f"... and {len(rows) - _MOST_SHOWN} more")
+
+
+def _audit(found: Found, seed: int) -> None:
+    audits: list[Audit] = []
+    tools: list[int] = []
+    for world, problems in found:
+        audits.append(audit(world, problems, seed=seed))
+        audits[-1].violations += filter(None, (unstated(world, each) for each in problems))
+        tools.append(len(world.methods))
+    counts = {"tools": tools, **{what: [done.tried[what] for done in audits] for what in _TRIED}}
+    counts["violations"] = [len(done.violations) for done in audits]
+    rows = ([what, *(f"{number:,}" for number in numbers)] for what, numbers in counts.items())
+    console = Terminal()
+    console.print(table_of(("",), [done.world for done in audits], rows))
+    violations = [
+        (done.world, each.problem, each.check, each.detail)
+        for done in audits
+        for each in done.violations
+    ]
+    _show_findings(("world", "problem", "check"), violations, console)
+    if violations:
+        raise EvaluationError(several(len(violations), "violation"))
+
+
+def serve_world(arguments: Namespace) -> None:
+    """Serve over stdio until stdin ends, or over HTTP until a signal; stderr shows the address."""
+    require_mcp()
+    from dataenvgym.domains.tool_use.mcp.server import HttpServer, serve_stdio
+
+    world = find_world(arguments.world)
+    if arguments.task is not None:
+        world = _at_problem(world, arguments.task, arguments.problems)
+    elif arguments.problems is not None:
+        raise ConfigurationError("--problems names a file of problems: choose one with --task ID")
+    if arguments.transport == "stdio":
+        serve_stdio(world)
+        return
+    server = HttpServer(
+        world,
+        host=arguments.host,
+        port=arguments.port,
+        max_sessions=arguments.max_sessions,
+        idle_timeout=arguments.idle_timeout,
     )
-    serve.add_argument("--host", default="127.0.0.1", help="of http (default: 127.0.0.1)")
-    serve.add_argument(
-        "--port", type=int, default=8000, help="of http; 0 takes a free one (default: 8000)"
-    )
-    serve.add_argument("--task", metavar="ID", help="begin in the state of this problem")
-    serve.add_argument(
-        "--problems", metavar="FILE", help="the file with that problem (default: the world's own)"
-    )
-    serve.add_argument(
-        "--max-sessions",
-        type=int,
-        default=4096,
-        metavar="N",
-        help="the most sessions open at once (default: 4096)",
-    )
-    serve.add_argument(
-        "--idle-timeout",
-        type=float,
-        default=1800.0,
-        metavar="S",
-        help="seconds without a request after which a session ends (default: 1800)",
-    )
-    serve.set_defaults(function="dataenvgym.cli.worlds_table:serve_world")
+    print(f"{world.name} is at {server.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    server.run()
+
+
+def _at_problem(world: World[Any], wanted: str, problems: str | None) -> World[Any]:
+    """The world in the initial state of the problem."""
+    task = ToolUseTask(world, problems).whole()
+    by_id = {instance.id: instance for instance in task.instances}
+    check_one_of(by_id, task=wanted)
+    print(f"{wanted}: {by_id[wanted].instruction}", file=sys.stderr)
+    return task.domain.prepared(by_id[wanted]).world  # type: ignore[attr-defined,no-any-return]

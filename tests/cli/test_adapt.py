@@ -92,6 +92,5 @@ def test_a_dry_run_refuses_what_a_run_refuses(dataenvgym, folder):
     dry = ("adapt", "--dry", "task=pocket_knowledge")
     dataenvgym.refuses("arms.contexts is 99", *dry, "arms.contexts=99")
     dataenvgym.refuses("there is no teacher", *dry, "arms.names=[teacher_edits]")
-    dataenvgym.refuses("add --dry", "adapt", "task=pocket_knowledge", "--prompts", "2")
     said = dataenvgym.succeeds(*dry, "arms.names=[gold]").out
     assert "No prompt of a writer" in said

@@ -349,7 +349,7 @@ def test_a_suite_is_shown_as_one_table_and_so_is_a_folder(dataenvgym, talkative)
     written = {row["task"]: row for row in read_json(talkative / "rows.json")}
     assert written["pocket_math"]["metrics"]["pass@k"]["name"] == "pass@2"
     again = dataenvgym.succeeds("eval", *SUITE, "name=mine")
-    assert "These evaluations were finished already" in again.out
+    assert "This was finished already" in again.out
     first = next((talkative / "evaluations" / "mine").glob("pocket_math*"))
     (first / "results.json").unlink()
     assert f"not finished: {first.relative_to(talkative)}" in dataenvgym("summary").out

@@ -66,7 +66,7 @@ def test_config_names_the_command_of_a_preset(dataenvgym):
 
 def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, run):
     dataenvgym.refuses("no teacher was asked in this run", "show", "r", "--calls")
-    dataenvgym.refuses("--iteration does not apply", "show", "r", "--calls", "--iteration", "1")
+    dataenvgym.refuses("leave out --iteration", "show", "r", "--calls", "--iteration", "1")
 
 
 def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small, folder):

@@ -46,7 +46,7 @@ def test_what_is_written_is_formatted_and_its_imports_are_sorted(dataenvgym, fol
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("agnet", "x"), "there is no kind 'agnet'. Did you mean 'agent'? There are: agent,"),
+        (("agnet", "x"), "'agnet' (choose from 'agent', 'task', 'domain')"),
         (("agent", "WeakSkills"), "the name is 'WeakSkills', expected a name of a Python module"),
         (("agent", "a-b"), "the name is 'a-b', expected"),
         (("agent", "../a"), "the name is '../a', expected"),

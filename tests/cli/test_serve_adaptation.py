@@ -14,7 +14,7 @@ from tests.processes import MAIN, environment
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--transport", "tcp"], "there is no transport 'tcp'"),
+        (["--transport", "tcp"], "invalid choice: 'tcp'"),
         (["--port", "x"], "it is 'x', expected a whole number"),
         (["--port", "70000"], "cannot listen on 127.0.0.1, port 70000"),
         (["--host", "0.0.0.0"], "--token-variable NAME"),

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from dataenvgym.cli.main import parse_arguments
 from dataenvgym.storage import read_json
 
 OWN = ("task=math_jsonl", "task.sources=own.jsonl", "predictor=custom")
@@ -86,9 +85,3 @@ def test_an_unknown_split_is_refused(dataenvgym, small, own):
         in dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "al").err
     )
     dataenvgym.refuses("PocketMathTask is not read from one file", "eval", *small, "--split", "all")
-
-
-@pytest.mark.parametrize("text", ["a={b: 1, c: [2, 3]}", "a=[1, 2]"])
-def test_an_override_that_the_shell_split_is_joined(text):
-    arguments = parse_arguments(["eval", "task=x", *text.split(), "d={e", "--split", "test", "f=1"])
-    assert arguments.overrides == ["task=x", text, "d={e", "f=1"]

@@ -29,7 +29,7 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
         (("agent=rnadom,random",), "there is no agent=rnadom. Did you mean 'random'"),
         (("agent=random", "--baselin", "x"), "there is no argument '--baselin'. Did you mean"),
         (("agent=random", "--baseline", "rndom"), "Did you mean 'random'? The strategies are"),
-        (("agent=random", "--test", "z"), "there is no test 'z'"),
+        (("agent=random", "--test", "z"), "invalid choice: 'z'"),
         (("agent=random", "--workers", "0", "executor=processes"), "workers is 0, expected 1"),
         (("agent=random", "--race"), "--race has 1 strategies and 1 seeds, expected two"),
         (("agent=random", "--name", "a/b"), "--name is 'a/b'"),

@@ -39,9 +39,9 @@ def score(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def change(value: float | None) -> str:
-    """A difference of scores with its sign, or a dash for None."""
-    return "-" if value is None else f"{value:+.3f}"
+def change(value: float | None, digits: int = 3) -> str:
+    """A difference of scores with its sign and this number of digits, or a dash for None."""
+    return "-" if value is None else f"{value:+.{digits}f}"
 
 
 def interval(found: Estimate | None) -> str:

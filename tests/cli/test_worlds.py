@@ -84,7 +84,7 @@ def test_violations_are_shown_and_the_exit_code_is_1(dataenvgym, own_world, monk
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("adit",), "Did you mean 'audit'"),
+        (("adit",), "invalid choice: 'adit'"),
         (("audit", "shp"), "Did you mean 'shop'"),
         (("audit", "counting.Count"), "--tasks problems.jsonl"),
         (("audit", "--tasks", "problems.jsonl"), "name that world"),
