@@ -16,8 +16,7 @@ from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
 from dataenvgym.errors import InvalidActionError, did_you_mean, first_fault
 from dataenvgym.records import Model
-from dataenvgym.records.spaces import CompletedInstancesSpace, ReportSpace
-from dataenvgym.records.spaces.conversation import RecordSpace, draw_skills, is_tuple_of
+from dataenvgym.records.spaces import CompletedInstancesSpace, RecordSpace, ReportSpace, draw_skills
 
 
 class Explore(Model):
@@ -131,6 +130,7 @@ class TreeActionSpace(RecordSpace[TreeAction]):
     """
 
     adapter = TypeAdapter(TreeAction)
+    items = (Explore, Exploit)
 
     def __init__(self, *, seed: int | np.random.Generator | None = None) -> None:
         self.forest = Forest()
@@ -142,7 +142,7 @@ class TreeActionSpace(RecordSpace[TreeAction]):
         return super().seed(seed)
 
     def contains(self, x: Any) -> bool:
-        return is_tuple_of(x, Explore, Exploit) and len({move.skill for move in x}) == len(x)
+        return super().contains(x) and len({move.skill for move in x}) == len(x)
 
     def draw(self, rng: np.random.Generator) -> TreeAction:
         moves: list[Explore | Exploit] = []
