@@ -60,7 +60,7 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.records.tool_formats import TOOL_FORMATS, malformed_call, read_reply
-from dataenvgym.records.tool_formats.thoughts import blanked, missing_end, said_in
+from dataenvgym.records.tool_formats.thoughts import blanked, said_in
 from dataenvgym.runs.episodes import texts
 from dataenvgym.sandbox import supervision
 from dataenvgym.students.llama_factory.entries import TAGS, parse_turn
@@ -237,7 +237,7 @@ PARSERS: dict[str, Parser] = {
     # tools
     **{f"calls in format {name}": known.parse for name, known in TOOL_FORMATS.items()},
     "calls of declared tools": lambda text: read_reply(DECLARING, text),
-    "thoughts": lambda text: (said_in(text), blanked(text), missing_end(text)),
+    "thoughts": lambda text: (said_in(text), blanked(text)),
     "malformed calls": malformed_call,
     "calls in a dialogue": from_text,
     "calls in a dataset": calls_in_dataset,

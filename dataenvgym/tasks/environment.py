@@ -33,7 +33,7 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
 from dataenvgym.records.spaces import ConversationSpace, TextSpace
-from dataenvgym.records.tool_formats import read_reply, said_in
+from dataenvgym.records.tool_formats import read_reply
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.asks import SEEDS, answered, asks_of
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
@@ -177,7 +177,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     ) -> Outcome | Generator[Ask, Reply, Outcome]:
         """The response to the student's message, the last one of `conversation`.
 
-        The student's messages there are without its thoughts (see `said_in`).
+        The student's messages there are without its thoughts (see `ParsedReply`).
 
         Raise an exception only if the infrastructure failed; a bad answer is an `Outcome`. It may
         be a generator that yields an `Ask`, receives the `Reply`, and returns the outcome. If no
@@ -240,11 +240,8 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         if not self.action_space.contains(action):
             raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         instance = self._instance
-        reply = read_reply(self._conversation, action)
-        heard = (
-            *self._without_thoughts,
-            reply.model_copy(update={"content": said_in(reply.content)}),
-        )
+        reply, said = read_reply(self._conversation, action)
+        heard = (*self._without_thoughts, said)
         response: Any = self.respond(instance, heard)
         if isinstance(response, GeneratorType):
             response = yield from self._asks_of(response, "respond")

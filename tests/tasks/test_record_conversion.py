@@ -188,7 +188,7 @@ def test_the_last_reply_has_its_calls_in_it():
     completed = tried(user("1?"), student("Well.", call), Message(role="tool", content="2"))
     said = last_reply(completed)
     assert (
-        read_reply((user("?").model_copy(update={"tools": (Tool(name="add"),)}),), said)
+        read_reply((user("?").model_copy(update={"tools": (Tool(name="add"),)}),), said).message
         == (completed.transcript[1])
     )
     assert last_reply(tried(user("1?"), student("Two."))) == "Two."

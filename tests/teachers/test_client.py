@@ -209,7 +209,7 @@ def test_a_call_without_arguments_is_a_call(server, connect, arguments):
     call = {"function": {"name": "f", "arguments": arguments}}
     server.script(body(json.dumps({"choices": [{"message": {"tool_calls": [call]}}]})))
     asked = Message(role="user", content="?", tools=(Tool(name="f"),))
-    (read,) = read_reply([asked], ask(connect()).text).tool_calls
+    (read,) = read_reply([asked], ask(connect()).text).message.tool_calls
     assert (read.name, read.arguments) == ("f", {})
 
 
@@ -220,7 +220,7 @@ def test_integers_of_a_call_keep_their_digits_in_replies_and_requests(server, co
     call = {"function": {"name": "f", "arguments": given}}
     server.script(body(json.dumps({"choices": [{"message": {"tool_calls": [call]}}]})))
     asked = Message(role="user", content="?", tools=(Tool(name="f"),))
-    message = read_reply([asked], ask(connect()).text)
+    message = read_reply([asked], ask(connect()).text).message
     assert message.tool_calls[0].arguments == arguments
     (sent,) = to_messages([message])[0]["tool_calls"]
     assert json.loads(sent["function"]["arguments"]) == arguments

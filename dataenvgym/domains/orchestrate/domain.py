@@ -28,8 +28,7 @@ from dataenvgym.records import (
     TaskInstance,
     ToolCall,
 )
-from dataenvgym.records.tool_formats import HERMES, as_reply
-from dataenvgym.records.tool_formats.json_objects import to_json
+from dataenvgym.records.tool_formats import HERMES, as_reply, to_json
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import PromptTemplate

@@ -32,8 +32,7 @@ from dataenvgym.records import (
     SupervisedDatum,
     TaskInstance,
 )
-from dataenvgym.records.tool_formats import HERMES, as_reply
-from dataenvgym.records.tool_formats.json_objects import to_json
+from dataenvgym.records.tool_formats import HERMES, as_reply, to_json
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.worlds.state import State, digest_of
 from dataenvgym.tasks.worlds.world import World

@@ -154,7 +154,7 @@ class ModelSeat:
         plain = Message(role="assistant", content=text)
         if len(text) > MOST_CHARACTERS:
             return plain
-        message = read_reply(self._declares, text)
+        message = read_reply(self._declares, text).message
         names = {tool.name for tool in self._assistants}
         for call in message.tool_calls:
             if call.name in names:

@@ -1,44 +1,49 @@
 """Writes tools, calls and results as text for a model, and parses calls in its text.
 
-formats        `ToolFormat`, their protocol; `TOOL_FORMATS`, all by name; `read_reply`, which parses
-               calls in any of them, and `malformed_call`, which explains those that are invalid
-text           formats in which everything is text: the same turns for prompts and for training
-hermes         calls are JSON between `<tool_call>` tags: Qwen, Hermes and others
-llama3         calls are bare JSON: Llama 3
-mistral        calls are a JSON list after `[TOOL_CALLS]`: Mistral
+All formats by name are in `TOOL_FORMATS`. `read_reply` parses a reply in any of them, and
+`malformed_call` explains calls that are invalid. The parts:
+
+text           `ToolFormat`, their base; formats in which everything is text: the same turns for
+               prompts and for training; one without a chat template
+json_formats   calls are JSON: Hermes (Qwen and others), Mistral, Llama 3; servers with calls
 llama_factory  calls are `Action:` lines: LLaMA-Factory's default
 pocket         calls are a few words: the pocket student of tools
-native         the server gets tools and calls separately from the text
-completion     one bare text without roles or tools, for students without a chat template
+json_calls     JSON in the middle of a text: whether it is a call, and why not
 thoughts       what a reply says: `said_in`, its text without the model's thoughts
-json_objects   JSON in the middle of a text
-json_calls     ... that is a call
-json_faults    ... and why it is not a call
 
 A predictor has one format. It applies it to the student's prompts and to its training data, so both
 have the same tokens. The student's message stays text until a task environment parses it
 (`read_reply`), which recognizes calls in any of the formats and needs no option.
 """
 
-from dataenvgym.records.tool_formats.completion import COMPLETION, StudentFormat, is_completion
-from dataenvgym.records.tool_formats.formats import (
-    DEFAULT,
-    TOOL_FORMATS,
-    ToolFormat,
-    malformed_call,
-    read_reply,
-    text_formats,
-    tool_format,
-    training_format,
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.records.conversations import Conversation, Message
+from dataenvgym.records.tool_formats.json_calls import to_json
+from dataenvgym.records.tool_formats.json_formats import (
+    HERMES,
+    LLAMA3,
+    MISTRAL,
+    NATIVE,
+    as_function,
+    as_reply,
+    calls_text,
 )
-from dataenvgym.records.tool_formats.hermes import HERMES, as_function, as_reply, calls_text
-from dataenvgym.records.tool_formats.llama3 import LLAMA3
 from dataenvgym.records.tool_formats.llama_factory import LLAMA_FACTORY
-from dataenvgym.records.tool_formats.mistral import MISTRAL
-from dataenvgym.records.tool_formats.native import NATIVE
 from dataenvgym.records.tool_formats.pocket import POCKET
-from dataenvgym.records.tool_formats.text import TextFormat, is_plain, spoken
-from dataenvgym.records.tool_formats.thoughts import said_in
+from dataenvgym.records.tool_formats.text import (
+    COMPLETION,
+    StudentFormat,
+    TextFormat,
+    ToolFormat,
+    is_completion,
+    is_plain,
+    spoken,
+)
+from dataenvgym.records.tool_formats.thoughts import blanked, said_in
 
 __all__ = [
     "COMPLETION",
@@ -50,6 +55,7 @@ __all__ = [
     "NATIVE",
     "POCKET",
     "TOOL_FORMATS",
+    "ParsedReply",
     "StudentFormat",
     "TextFormat",
     "ToolFormat",
@@ -63,6 +69,111 @@ __all__ = [
     "said_in",
     "spoken",
     "text_formats",
+    "to_json",
     "tool_format",
     "training_format",
 ]
+
+DEFAULT = "llama_factory"
+"""The format of students, unless their predictor says otherwise."""
+
+# If several formats find calls at the same place, the first one counts; `as_reply` writes in it.
+TOOL_FORMATS: dict[str, ToolFormat] = {
+    "hermes": HERMES,
+    "mistral": MISTRAL,
+    "native": NATIVE,
+    "llama3": LLAMA3,
+    "llama_factory": LLAMA_FACTORY,
+    "pocket": POCKET,
+}
+"""All formats; add your own under a new name."""
+
+
+def tool_format(name: str) -> ToolFormat:
+    """The format of that name.
+
+    Raises:
+        ConfigurationError: if it does not exist.
+    """
+    check_one_of(TOOL_FORMATS, tool_format=name)
+    return TOOL_FORMATS[name]
+
+
+def text_formats() -> list[str]:
+    """The names of the formats in which everything is text."""
+    return [name for name in TOOL_FORMATS if name != "native"]
+
+
+def training_format(name: str) -> ToolFormat:
+    """The format of that name, for a student to be trained: it must write everything as text.
+
+    Raises:
+        ConfigurationError: if it does not exist, or is `native`.
+    """
+    if name == "native":
+        raise ConfigurationError(
+            "tool_format is 'native', which is for API models: a student is trained on text, "
+            f"so take one of {', '.join(text_formats())}"
+        )
+    return tool_format(name)
+
+
+class ParsedReply(NamedTuple):
+    """A student's reply.
+
+    Attributes:
+        message: its text and calls, as transcripts and training records keep them.
+        said: the same without its thoughts, for everybody else.
+    """
+
+    message: Message
+    said: Message
+
+
+def read_reply(conversation: Conversation, text: str) -> ParsedReply:
+    """Parse the student's message; calls are parsed if the conversation declares tools.
+
+    If several formats find calls, the one whose first call begins first counts: what is quoted in a
+    value of a call is part of it. Bare JSON is a call only if it names a declared tool, and is not
+    a copy of its declaration; otherwise it is an answer in JSON.
+    """
+    message = Message(role="assistant", content=text)
+    declared = (
+        {tool.name: tool.parameters for tool in conversation[0].tools} if conversation else {}
+    )
+    if declared:
+        hidden, missing = blanked(text)
+        found = []
+        for known in TOOL_FORMATS.values():
+            if known.may_be_in(text) and (read := known.read(text, hidden, missing)):
+                calls = read.message.tool_calls
+                if not known.is_bare or any(
+                    c.name in declared and (c.arguments != declared[c.name] or not c.arguments)
+                    for c in calls
+                ):
+                    found.append(read)
+        message = min(found, key=lambda read: read.start).message if found else message
+    said = said_in(message.content)
+    return ParsedReply(
+        message,
+        message if said == message.content else message.model_copy(update={"content": said}),
+    )
+
+
+def malformed_call(text: str) -> str | None:
+    """One sentence about a malformed call in the text.
+
+    None for an ordinary text, and for one whose calls can all be parsed. The sentence has at most
+    200 characters. It takes linear time, and never raises.
+    """
+    if not (formats := [known for known in TOOL_FORMATS.values() if known.may_be_in(text)]):
+        return None
+    text = text.encode(errors="replace").decode()  # lone surrogates are in no message
+    hidden, missing = blanked(text)
+    read = [(known, known.read(text, hidden, missing)) for known in formats]
+    found = [
+        one for known, one in read if one and not (known.is_bare and one.message.content.strip())
+    ]
+    if found:
+        hidden, _ = blanked(min(found, key=lambda one: one.start).message.content)
+    return next(filter(None, (known.fault(hidden, 0) for known in formats)), None)

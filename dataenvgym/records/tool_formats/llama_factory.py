@@ -12,10 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dataenvgym.records import Tool, ToolCall
-from dataenvgym.records.tool_formats.json_faults import fault_at, shown
-from dataenvgym.records.tool_formats.json_objects import read_object, to_json
-from dataenvgym.records.tool_formats.text import Span, TextFormat
+from dataenvgym.records.conversations import Tool, ToolCall
+from dataenvgym.records.tool_formats.json_calls import Span, fault_at, read_value, shown, to_json
+from dataenvgym.records.tool_formats.text import TextFormat
 
 _NAME, _INPUT = "Action:", "Action Input:"
 # the prompt shows an input between such marks, and students repeat them
@@ -74,7 +73,7 @@ def _spans(text: str, at: int) -> Iterator[Span]:
         start, after = text.rfind(_NAME, at, marker), marker + len(_INPUT)
         at = after
         opening = _OPEN.match(text, after)
-        found = read_object(text, opening.end()) if opening and start >= 0 else None
+        found = read_value(text, opening.end(), "{") if opening and start >= 0 else None
         if found and (call := _call(text[start + len(_NAME) : marker], found[0])):
             closing = _CLOSE.match(text, found[1])
             at = closing.end() if closing else found[1]
@@ -98,12 +97,10 @@ def _fault(text: str, at: int) -> str | None:
 
 def _call(name: str, arguments: dict[str, Any]) -> ToolCall | None:
     name = name.strip()
+    if "\n" in name or _OTHER.search(name):
+        return None
     try:
-        return (
-            None
-            if "\n" in name or _OTHER.search(name)
-            else ToolCall(name=name, arguments=arguments)
-        )
+        return ToolCall(name=name, arguments=arguments)
     except ValidationError:
         return None
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dataenvgym.records import Tool, ToolCall
-from dataenvgym.records.tool_formats.json_faults import shown
-from dataenvgym.records.tool_formats.text import Span, TextFormat
+from dataenvgym.records.conversations import Tool, ToolCall
+from dataenvgym.records.tool_formats.json_calls import Span, shown
+from dataenvgym.records.tool_formats.text import TextFormat
 
 _WORD = r"[^\W\d][\w.\-]*+"
 _NUMBER = r"-?\d[\d.eE+\-]*+"

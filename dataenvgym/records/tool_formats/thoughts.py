@@ -45,18 +45,16 @@ def said_in(text: str) -> str:
     return "\n".join(piece for piece in pieces if piece.strip()).lstrip("\r\n")
 
 
-def blanked(text: str) -> str:
-    """The text with a space for each character of a thought, except line breaks."""
-    at, pieces = 0, []
-    for start, end, _ in _thoughts(text):
+def blanked(text: str) -> tuple[str, str]:
+    """The text with a space for each character of a thought, except line breaks.
+
+    Also the tag that closes a thought at the end of the text; "" if none is open there.
+    """
+    at, pieces, missing = 0, [], ""
+    for start, end, tag in _thoughts(text):
         pieces += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
-        at = end
-    return "".join([*pieces, text[at:]])
-
-
-def missing_end(text: str) -> str:
-    """The tag that closes a thought at the end of the text; "" if none is open there."""
-    return "".join(missing for _, _, missing in _thoughts(text))
+        at, missing = end, tag
+    return "".join([*pieces, text[at:]]), missing
 
 
 def _thoughts(text: str) -> list[tuple[int, int, str]]:

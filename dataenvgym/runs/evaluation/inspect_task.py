@@ -281,7 +281,7 @@ def _model(asking: _Asking) -> Any:
                 changes["stop"] = tuple(config.stop_seqs)
             conversation = _conversation(input, tools)
             reply = await asking.ask(conversation, **changes)
-            said = read_reply(conversation, reply.text)
+            said = read_reply(conversation, reply.text).message
             calls = [
                 TheirCall(id=f"call-{len(input)}-{i}", function=c.name, arguments=c.arguments)
                 for i, c in enumerate(said.tool_calls)

@@ -215,10 +215,10 @@ def test_any_calls_are_read_as_they_were_written(name):
         assert not flat.tool_calls
         assert form.parse(flat.content) == message
         if (name, message.content) != ("llama3", "<tool_call>"):  # together a call without its end
-            assert read_reply(declared, flat.content) == message
-        assert read_reply(declared, as_reply(message)) == message
+            assert read_reply(declared, flat.content).message == message
+        assert read_reply(declared, as_reply(message)).message == message
     for undeclared in ((), (system(), user("q"))):
-        assert read_reply(undeclared, flat.content) == said(flat.content)
+        assert read_reply(undeclared, flat.content).message == said(flat.content)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_any_calls_are_read_as_they_were_written(name):
     ],
 )  # fmt: skip
 def test_text_around_calls_does_not_hide_them(text, content, calls):
-    message = read_reply((system(tools=(ADD,)),), text)
+    message = read_reply((system(tools=(ADD,)),), text).message
     assert message.content == content
     assert len(message.tool_calls) == calls
 
@@ -265,7 +265,7 @@ def test_text_around_calls_does_not_hide_them(text, content, calls):
     ],
 )  # fmt: skip
 def test_malformed_calls_stay_text(text):
-    assert read_reply((system(tools=(ADD,)),), text) == said(text)
+    assert read_reply((system(tools=(ADD,)),), text).message == said(text)
 
 
 # --- names of formats ---
@@ -302,8 +302,10 @@ def test_marked_calls_are_read_one_by_one_and_in_lists_with_or_without_arguments
         )
         message = read_reply(
             (user("?").model_copy(update={"tools": (ADD,)}),), f"Go.\n{text}{behind}"
-        )
+        ).message
         expected = [(name, {"a": 2} if name == "add" else {}) for name in names]
         assert [(call.name, call.arguments) for call in message.tool_calls] == expected, text
     broken = f'{before}[{json.dumps(add[0])}, {{"arguments": {{}}}}]{behind}'
-    assert not read_reply((user("?").model_copy(update={"tools": (ADD,)}),), broken).tool_calls
+    assert not read_reply(
+        (user("?").model_copy(update={"tools": (ADD,)}),), broken
+    ).message.tool_calls

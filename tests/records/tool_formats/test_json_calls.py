@@ -24,7 +24,7 @@ TWO = ToolCall(name="add", arguments={"a": 2})
 
 
 def read(text: str) -> tuple[str, tuple[ToolCall, ...]]:
-    message = read_reply(DECLARED, text)
+    message = read_reply(DECLARED, text).message
     return message.content, message.tool_calls
 
 
@@ -115,7 +115,9 @@ def test_json_that_does_not_call_a_declared_tool_is_an_answer(text):
 
 def test_bare_json_is_a_call_only_of_a_declared_tool_and_marked_json_of_any_other_too():
     for text in (written(), openai(ONE), f"[TOOL_CALLS][{written()}]"):
-        assert not read_reply((DECLARED[0].model_copy(update={"tools": ()}),), text).tool_calls
+        assert not read_reply(
+            (DECLARED[0].model_copy(update={"tools": ()}),), text
+        ).message.tool_calls
     other = ToolCall(name="minus", arguments={"a": 1})
     for text in (openai(other), f"[TOOL_CALLS][{written(other)}]"):
         assert read(text) == ("", (other,))

@@ -55,7 +55,7 @@ ENDS = "the JSON of the call ends too early"
     ],
 )  # fmt: skip
 def test_a_call_that_cannot_be_read_is_explained(text, fault):
-    assert not read_reply(DECLARED, text).tool_calls
+    assert not read_reply(DECLARED, text).message.tool_calls
     assert malformed_call(text) == fault
 
 
@@ -77,7 +77,7 @@ def test_only_unread_calls_are_explained():
     good, bad = '<tool_call>{"name": "f", "arguments": {}}</tool_call>', "<tool_call>{</tool_call>"
     assert malformed_call(good) is None
     assert "line 1, column 13" in str(malformed_call(good + bad))
-    message = read_reply(DECLARED, good + bad)
+    message = read_reply(DECLARED, good + bad).message
     assert message.tool_calls
     assert malformed_call(message.content) == malformed_call(bad)
     quoted = (

@@ -57,7 +57,7 @@ def mistral_in_vllm(text: str, *, is_new: bool) -> list[tuple[str, Any]] | None:
 
 
 def calls_of(text: str) -> list[tuple[str, Any]]:
-    return [(call.name, call.arguments) for call in read_reply(DECLARED, text).tool_calls]
+    return [(call.name, call.arguments) for call in read_reply(DECLARED, text).message.tool_calls]
 
 
 def any_hermes(rng: random.Random) -> str:
@@ -92,11 +92,11 @@ def test_calls_between_tags_are_those_that_vllm_reads():
         if (expected := hermes_in_vllm(text)) is not None:
             n_read += 1
             assert calls_of(text) == expected, text
-            content = read_reply(DECLARED, text).content
+            content = read_reply(DECLARED, text).message.content
             assert content == text[: text.index("<tool_call>")].removesuffix("\n")
             assert malformed_call(content) is None
         else:  # vLLM reads nothing; our calls that can be read run, and the fault is told
-            assert malformed_call(read_reply(DECLARED, text).content), text
+            assert malformed_call(read_reply(DECLARED, text).message.content), text
     assert 1000 < n_read < 3500
 
 
@@ -127,7 +127,9 @@ def test_calls_of_mistral_are_those_that_vllm_reads(is_new):
     for _ in range(2000):
         text = any_mistral(rng, is_new=is_new)
         assert calls_of(text) == mistral_in_vllm(text, is_new=is_new), text
-        assert read_reply(DECLARED, text).content.startswith(text.partition("[TOOL_CALLS]")[0])
+        assert read_reply(DECLARED, text).message.content.startswith(
+            text.partition("[TOOL_CALLS]")[0]
+        )
 
 
 @pytest.mark.parametrize("joined", ["[ARGS]", "[CALL_ID]abc123456[ARGS]", "[ARGS]\n"])
@@ -181,4 +183,4 @@ def test_hermes_writes_the_text_of_qwen3s_template():
         chat = "".join(f"<|im_start|>{m.role}\n{m.content}<|im_end|>\n" for m in flat)
         assert chat == qwen3(tuple(conversation))
         emitted = next(m.content for m in flat if "<tool_call>" in m.content and m.role != "system")
-        assert read_reply(DECLARED, emitted) == conversation[-2 - len(calls)]
+        assert read_reply(DECLARED, emitted).message == conversation[-2 - len(calls)]

@@ -48,7 +48,7 @@ def test_a_conversation_takes_few_words():
     ],
 )
 def test_values_are_words_numbers_lists_or_json(text, arguments):
-    (call,) = read_reply(ASKED, text).tool_calls
+    (call,) = read_reply(ASKED, text).message.tool_calls
     assert call.name == "f"
     assert call.arguments == arguments
     (written,) = POCKET.flatten((Message(role="assistant", content="", tool_calls=(call,)),))
@@ -64,14 +64,14 @@ def test_values_are_words_numbers_lists_or_json(text, arguments):
     ],
 )
 def test_text_without_a_call_stays_text(text):
-    assert read_reply(ASKED, text) == said(text)
+    assert read_reply(ASKED, text).message == said(text)
 
 
 def test_a_line_without_a_call_hides_no_other_one():
-    message = read_reply(ASKED, "I do. ##f a\n##g b c\nSo.")
+    message = read_reply(ASKED, "I do. ##f a\n##g b c\nSo.").message
     assert message.content == "I do. ##f a\n\nSo."
     assert [call.name for call in message.tool_calls] == ["g"]
-    assert read_reply(ASKED, "##Results of today\nAll is well.").tool_calls == ()
+    assert read_reply(ASKED, "##Results of today\nAll is well.").message.tool_calls == ()
 
 
 @pytest.mark.parametrize("text", ["##f a", " ##carry item tea place\n", '##"f', "##f a [1"])

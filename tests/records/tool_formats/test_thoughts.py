@@ -83,7 +83,7 @@ def test_any_mixture_of_thoughts_and_words_says_the_words():
         assert [word for word in said.split() if word in words] == words, text
         assert "drop" not in said
         assert said_in(said) == said
-        assert len(blanked(text)) == len(text)
+        assert len(blanked(text)[0]) == len(text)
 
 
 def test_any_mixture_of_tags_and_quotes_is_read_once():
@@ -94,7 +94,7 @@ def test_any_mixture_of_tags_and_quotes_is_read_once():
         text = "".join(rng.choices(pieces, k=rng.randrange(12)))
         said = said_in(text)
         assert said_in(said) == said, text
-        assert len(blanked(text)) == len(text)
+        assert len(blanked(text)[0]) == len(text)
 
 
 @pytest.mark.parametrize("name", [name for name in TOOL_FORMATS if name != "native"])
@@ -112,11 +112,11 @@ def test_a_draft_of_a_call_in_a_thought_is_not_run(name):
         ("", f"\n<think>\n{written(STAY)}"),
     ):
         text = before + written(GO) + behind
-        message = read_reply(TOOLS, text)
+        message = read_reply(TOOLS, text).message
         assert message.tool_calls == (GO,), text
         assert said_in(message.content).strip() == ""
-        assert read_reply(TOOLS, as_reply(message)) == message
-        thought = read_reply(TOOLS, before or f"<think>\n{written(STAY)}")
+        assert read_reply(TOOLS, as_reply(message)).message == message
+        thought = read_reply(TOOLS, before or f"<think>\n{written(STAY)}").message
         assert (thought.tool_calls, malformed_call(thought.content)) == ((), None)
 
 

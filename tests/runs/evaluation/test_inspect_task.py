@@ -120,7 +120,7 @@ def inspects_own(name, folder):
 
     def output(input, tools, tool_choice, config):
         conversation = _conversation(input, tools)
-        message = read_reply(conversation, said(conversation))
+        message = read_reply(conversation, said(conversation)).message
         made = ModelOutput.from_content("mockllm/model", message.content)
         if message.tool_calls:
             call = message.tool_calls[0]

@@ -121,7 +121,7 @@ def test_a_server_that_reads_calls_sends_them_apart_and_they_are_read_again(nati
     conversation = asked("Add two.", ADD)
     (reply,) = native.predict([conversation], GREEDY)
     assert said(reply) == '<tool_call>\n{"name": "add", "arguments": {"a": 2}}\n</tool_call>'
-    assert read_reply(conversation, said(reply)).tool_calls == (CALL,)
+    assert read_reply(conversation, said(reply)).message.tool_calls == (CALL,)
 
 
 def test_a_call_that_the_server_cannot_read_comes_as_text(native):

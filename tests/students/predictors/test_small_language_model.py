@@ -74,7 +74,7 @@ def test_it_learns_to_call_a_tool(tiny_smollm, tmp_path, monkeypatch, smallest):
     student.train([ERRAND], TrainingRun(directory=tmp_path / "run"))
     asked = ERRAND.conversation[:1]
     (reply,) = student.predict([asked], SamplingParameters(max_tokens=80))
-    assert read_reply(asked, reply.text) == ERRAND.messages[1]
+    assert read_reply(asked, reply.text).message == ERRAND.messages[1]
 
 
 def test_samples_of_a_prompt_share_a_batch_of_a_large_model(tiny_smollm, monkeypatch):

@@ -40,8 +40,7 @@ from dataenvgym.errors import (
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
-from dataenvgym.records.tool_formats import as_function
-from dataenvgym.records.tool_formats.json_objects import to_json
+from dataenvgym.records.tool_formats import as_function, to_json
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment

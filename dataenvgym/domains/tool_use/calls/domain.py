@@ -36,7 +36,7 @@ from dataenvgym.records import (
     ToolCall,
     TrainingDatum,
 )
-from dataenvgym.records.tool_formats import as_reply, read_reply, said_in
+from dataenvgym.records.tool_formats import as_reply, read_reply
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.record_conversion import chat_record
 
@@ -98,9 +98,9 @@ class CallsDomain(Domain):
         If the gold answer is a reply to the user, a reply without calls is represented by its text.
         """
         problem = instance.data_as(CallsProblem)
-        said = read_reply(declaring(problem.messages, problem.tools), reply)
+        said = read_reply(declaring(problem.messages, problem.tools), reply).said
         if problem.reply and not problem.gold and not said.tool_calls:
-            return said_in(said.content).strip() or None
+            return said.content.strip() or None
         return canonical(said.tool_calls)
 
     def has_answer(self, completed: CompletedTaskInstance) -> None:
@@ -129,7 +129,7 @@ class CallsDomain(Domain):
         problem = instance.data_as(CallsProblem)
         if problem.answer is None:
             return None
-        said = read_reply(declaring(problem.messages, problem.tools), problem.answer)
+        said = read_reply(declaring(problem.messages, problem.tools), problem.answer).message
         if said.tool_calls and problem.reply:
             said = said.model_copy(update={"content": problem.reply})
         prompt = self.prompt(instance)
@@ -153,7 +153,7 @@ class CallsDomain(Domain):
         if read is None or not tools or record.system or record.history:
             return self.prompt_template.frame(record)
         prompt = self.make_environment().prompt(read[0], tools)
-        said = read_reply(prompt, record.output)
+        said = read_reply(prompt, record.output).message
         framed = chat_record((*prompt, said), record.provenance)
         return framed or self.prompt_template.frame(record)
 
@@ -240,7 +240,7 @@ class CallsDomain(Domain):
             tools = self._catalog
         if not tools:
             return None
-        return messages, tools, read_reply(declaring(messages, tools), plain.output)
+        return messages, tools, read_reply(declaring(messages, tools), plain.output).message
 
 
 def _accepts(tool: Tool, call: ToolCall) -> bool:

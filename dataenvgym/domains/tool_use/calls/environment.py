@@ -12,7 +12,7 @@ from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches
 from dataenvgym.domains.tool_use.matching import call_scores, calls_match
 from dataenvgym.errors import ConfigurationError, check_one_of, shorten
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
-from dataenvgym.records.tool_formats.json_objects import to_json
+from dataenvgym.records.tool_formats import to_json
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
 from dataenvgym.tasks.words import words_of

@@ -15,8 +15,7 @@ from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Model, Text
-from dataenvgym.records.tool_formats import calls_text
-from dataenvgym.records.tool_formats.json_objects import to_json
+from dataenvgym.records.tool_formats import calls_text, to_json
 from dataenvgym.tasks.rows import HubDataset
 
 NO_CALL = "None of the tools can do this."

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from dataenvgym.domains.tool_use.matching import GoldCall
 from dataenvgym.records import Conversation, Message, Tool, ToolCall
-from dataenvgym.records.tool_formats import as_function
-from dataenvgym.records.tool_formats.json_objects import to_json
+from dataenvgym.records.tool_formats import as_function, to_json
 from dataenvgym.tasks.words import words_of
 
 TOOL_SEARCHER = Tool(

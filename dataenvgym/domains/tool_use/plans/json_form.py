@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from dataenvgym.domains.tool_use.plans.plan import Form, Plan, PlanError, Reading, plan_of
-from dataenvgym.records.tool_formats.json_objects import tokens_end
+from dataenvgym.records.tool_formats.json_calls import tokens_end
 from dataenvgym.tasks.scoring.code.replies import texts_of
 
 HOW_TO_WRITE = """\
