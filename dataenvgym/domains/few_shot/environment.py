@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from dataenvgym.domains.few_shot.problem import (
     FewShotProblem,
     Grid,
@@ -67,6 +69,9 @@ class FewShotEnvironment(TaskEnvironment):
         given = read_grid(conversation[-1].content)
         was_correct = given == self._output
         tries = sum(message.role == "assistant" for message in conversation)
+        share = 0.0
+        if not isinstance(given, str) and np.shape(given) == np.shape(self._output):
+            share = float((cells_of(given) == cells_of(self._output)).mean())
         done = was_correct or tries >= self.max_turns
         return Outcome(
             messages=() if done else (Message(role="user", content=AGAIN),),
@@ -75,7 +80,7 @@ class FewShotEnvironment(TaskEnvironment):
             was_correct=was_correct,
             info={"note": f"scoring: {given}"} if isinstance(given, str) else {},
             scores={
-                "cells": _share(given, self._output),
+                "cells": share,
                 "first_attempt": float(was_correct and tries == 1),
             },
         )
@@ -90,12 +95,6 @@ def output_of(instance: TaskInstance) -> Grid:
             f"rows of digits: {found}"
         )
     return found
-
-
-def _share(given: Grid | str, output: Grid) -> float:
-    if isinstance(given, str) or (len(given), len(given[0])) != (len(output), len(output[0])):
-        return 0.0
-    return float((cells_of(given) == cells_of(output)).mean())
 
 
 def make_default(

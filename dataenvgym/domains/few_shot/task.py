@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from dataenvgym import exact_json
 from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
 from dataenvgym.domains.few_shot.domain import VIEW, FewShotDomain
@@ -29,7 +27,6 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     UnparsableAnswerError,
     did_you_mean,
-    first_fault,
 )
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
@@ -37,7 +34,7 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
-from dataenvgym.tasks.rows import HubDataset, SourceRow, read_rows, source_name
+from dataenvgym.tasks.rows import HubDataset, SourceRow, parsed, read_rows, source_name
 from dataenvgym.tasks.source import Split
 
 TEMPLATE = """\
@@ -202,13 +199,12 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     if beside != source and beside.exists():
         try:
             solutions = exact_json.loads(beside.read_bytes())
-        except exact_json.JSONDecodeError as error:
-            raise InvalidInstanceError(f"{beside}: not valid JSON: {error}") from None
-        if not isinstance(solutions, dict):
+            if not isinstance(solutions, dict):
+                raise ValueError(f"found {solutions!r:.80}")
+        except ValueError as error:
             raise InvalidInstanceError(
-                f"{beside}: found {solutions!r:.80}, expected an object with a list of outputs "
-                "for each id"
-            )
+                f"{beside}: {error}; expected an object with a list of outputs for each id"
+            ) from None
     for id, task in tasks.items():
         row = SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", task)
         if id in solutions:
@@ -235,17 +231,11 @@ def _pairs_in(row: SourceRow, field: str) -> list[dict[str, Any]]:
         try:
             pairs = [*zip(*columns.values(), strict=True)]
         except (TypeError, ValueError):  # not lists, or not of one length
-            raise InvalidInstanceError(
-                f"{row.where}, field {field!r}: found {value!r:.80}, expected lists of inputs and "
-                "outputs, equally long"
-            ) from None
+            raise row.fault(field, "lists of inputs and outputs, equally long") from None
         value = [dict(zip(columns, pair, strict=True)) for pair in pairs]
-    if not isinstance(value, Sequence) or not value or not all(isinstance(v, dict) for v in value):
-        raise InvalidInstanceError(
-            f"{row.where}, field {field!r}: found {value!r:.80}, expected at least one "
-            '{"input": ..., "output": ...}'
-        )
-    return list(value)
+    if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
+        raise row.fault(field, 'at least one {"input": ..., "output": ...}')
+    return value
 
 
 def to_instance(row: SourceRow, task: str) -> TaskInstance:
@@ -261,11 +251,9 @@ def to_instance(row: SourceRow, task: str) -> TaskInstance:
             f"{row.where} has no output, so that replies cannot be judged: give the test an "
             "`output`; those of *_challenges.json are read from *_solutions.json beside it"
         )
-    try:
-        pair = Pair.model_validate(test)
-        problem = FewShotProblem(demonstrations=row.values["train"], input=pair.input)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"{row.where}: {first_fault(error)}") from error
+    pair = parsed(Pair, test, row.where)
+    given = {"demonstrations": row.values["train"], "input": pair.input}
+    problem = parsed(FewShotProblem, given, row.where)
     skill, category = skill_of(problem.demonstrations)
     return TaskInstance(
         id=row.id,

@@ -17,7 +17,7 @@ import string
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, get_args
 
 from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
@@ -58,8 +58,9 @@ def followed(instance: TaskInstance, reply: str) -> Outcome:
     in IFEval's paper (Zhou et al., 2023).
     """
     data: Any = instance.data
-    results, scores = _instruction_checks().evaluate(
-        reply, data["instructions"], data["kwargs"], instance.instruction
+    registry, evaluate = _instruction_checks()
+    results, scores = evaluate(
+        reply, data["instructions"], data["kwargs"], instance.instruction, registry
     )
     failed = [result.instruction_id for result in results if not result.strict_pass]
     return Outcome(
@@ -283,25 +284,13 @@ def _instructions(row: SourceRow) -> dict[str, Any]:
             f"{row.where}: expected instruction_id_list and kwargs, lists of the same length, as "
             f"IFEval has them; found {names!r:.80} and {kwargs!r:.80}"
         )
-    if unknown := [name for name in names if name not in _instruction_checks().registry]:
+    if unknown := [name for name in names if name not in _instruction_checks()[0]]:
         raise UnfitRowError(f"{row.where}: there is no check of {', '.join(unknown)}")
     return {"instructions": names, "kwargs": kwargs}
 
 
-class _InstructionChecks(NamedTuple):
-    """The package `if-verifiable`: IFEval's checks by the name of the instruction."""
-
-    registry: Mapping[str, Any]
-    run: Callable[..., Any]
-
-    def evaluate(
-        self, reply: str, names: Sequence[str], kwargs: Sequence[Any], prompt: str
-    ) -> tuple[Any, Any]:
-        return cast("tuple[Any, Any]", self.run(reply, names, kwargs, prompt, self.registry))
-
-
 @cache
-def _instruction_checks() -> _InstructionChecks:
+def _instruction_checks() -> tuple[Mapping[str, Any], Callable[..., Any]]:
     try:
         from if_verifiable.common import evaluate_instructions
         from if_verifiable.ifeval import INSTRUCTION_DICT
@@ -314,4 +303,4 @@ def _instruction_checks() -> _InstructionChecks:
         need(lacks)
         raise lacks from error
     DetectorFactory.seed = 0  # its guesses of a language are random otherwise
-    return _InstructionChecks(INSTRUCTION_DICT, evaluate_instructions)
+    return INSTRUCTION_DICT, evaluate_instructions

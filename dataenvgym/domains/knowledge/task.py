@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dataenvgym import exact_json
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
@@ -38,6 +38,7 @@ from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, read_rows
 from dataenvgym.tasks.source import Split
 
+T = TypeVar("T")
 QUESTION_AND_ANSWER = (
     "Let's answer a question directly and concisely.\nQuestion: {instruction}\nAnswer:\n"
 )
@@ -155,7 +156,7 @@ def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
         if isinstance(content, dict) and isinstance(content.get("data"), list):
             for number, article in enumerate(content["data"], start=1):
                 where = f"{place}, article {number}"
-                yield SourceRow(f"{place.stem}-{number}", where, _object(where, article))
+                yield SourceRow(f"{place.stem}-{number}", where, _checked(where, article, dict))
             return
     yield from read_rows(place)
 
@@ -163,9 +164,11 @@ def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
 def _questions(row: SourceRow) -> Iterator[SourceRow]:
     values = row.values
     if "paragraphs" in values:
-        for i, passage in enumerate(_list(row, "paragraphs"), start=1):
+        for i, passage in enumerate(
+            _checked(f"{row.where}, paragraphs", values["paragraphs"], list), start=1
+        ):
             where = f"{row.where}, paragraph {i}"
-            inner = {"title": values.get("title"), **_object(where, passage)}
+            inner = {"title": values.get("title"), **_checked(where, passage, dict)}
             yield from _questions(SourceRow(f"{row.id}-{i}", where, inner))
         return
     name = next((name for name in ("questions", "qas") if name in values), None)
@@ -173,9 +176,9 @@ def _questions(row: SourceRow) -> Iterator[SourceRow]:
         yield row
         return
     shared = {"title": values.get("title"), "context": values.get("context")}
-    for i, asked in enumerate(_list(row, name), start=1):
+    for i, asked in enumerate(_checked(f"{row.where}, {name}", values[name], list), start=1):
         where = f"{row.where}, question {i}"
-        yield SourceRow(f"{row.id}-{i}", where, {**shared, **_object(where, asked)})
+        yield SourceRow(f"{row.id}-{i}", where, {**shared, **_checked(where, asked, dict)})
 
 
 def _answers(row: SourceRow) -> Sequence[str]:
@@ -199,16 +202,9 @@ def _text(row: SourceRow, name: str, value: Any) -> str:
     return value
 
 
-def _list(row: SourceRow, name: str) -> Sequence[Any]:
-    value = row.values[name]
-    if not isinstance(value, list):
-        raise row.fault(name, "a list of objects")
-    return value
-
-
-def _object(where: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
+def _checked(where: str, value: Any, kind: type[T]) -> T:
+    if not isinstance(value, kind):
         raise InvalidInstanceError(
-            f"{where}: found {type(value).__name__} {value!r:.80}, expected a JSON object"
+            f"{where}: found {type(value).__name__} {value!r:.80}, expected a {kind.__name__}"
         )
     return value

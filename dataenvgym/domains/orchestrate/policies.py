@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
@@ -38,13 +39,8 @@ class FixedOrchestrator:
     def _next(self, conversation: Conversation) -> Reply | Failure:
         tools: dict[str, str] = {}
         for tool in conversation[0].tools:
-            properties = tool.parameters.get("properties")
-            assert isinstance(properties, dict)
-            model = properties["model"]
-            assert isinstance(model, dict)
-            names = model["enum"]
-            assert isinstance(names, list)
-            tools |= {str(name): tool.name for name in names}
+            properties: Any = tool.parameters["properties"]
+            tools |= {str(name): tool.name for name in properties["model"]["enum"]}
         seen = conversation[-1].content
         marks = {
             "search": "Documents:\n" in seen,

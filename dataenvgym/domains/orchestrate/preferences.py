@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dataenvgym.domains.orchestrate.calls import Account
-from dataenvgym.errors import InvalidInstanceError, did_you_mean, first_fault
+from dataenvgym.errors import InvalidInstanceError, did_you_mean
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.records.model import Finite
+from dataenvgym.tasks.rows import parsed
 
 ACCURACY, COST, LATENCY = "accuracy", "cost", "latency"
 DOLLARS_SCALE, SECONDS_SCALE = 5.0, 1 / 500
@@ -51,13 +52,7 @@ def parse_preference(given: Any, names: Collection[str], where: str) -> Preferen
     """
     if isinstance(given, Mapping) and "weights" not in given:
         given = {"weights": given}
-    try:
-        preference = Preference.model_validate(given)
-    except ValidationError as error:
-        raise InvalidInstanceError(
-            f"{where}: preference is {given!r:.200}, expected weights, such as "
-            "{accuracy: 1, cost: 0.5}, or {text: ..., weights: ...}: " + first_fault(error)
-        ) from None
+    preference = parsed(Preference, given, f"{where}: preference")
     for name, weight in preference.weights.items():
         known = (ACCURACY, COST, LATENCY, *names)
         if name not in known:

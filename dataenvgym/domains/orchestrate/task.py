@@ -24,7 +24,6 @@ from dataenvgym.domains.orchestrate.tiers import (
     parse_tiers,
     read_endpoints,
 )
-from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
@@ -190,10 +189,7 @@ def to_instance(row: SourceRow, *, name: str, offered: Collection[str]) -> TaskI
     for field_name in ("question", "answer"):
         value = values.get(field_name)
         if not isinstance(value, str) or not value.strip():
-            raise InvalidInstanceError(
-                f"{row.where}, field {field_name!r}: found {value!r:.80}, expected text; a row has "
-                "question and answer, and may have id, category and preference"
-            )
+            raise row.fault(field_name, "text")
     data: dict[str, Any] = {}
     if (wanted := values.get("preference")) is not None:
         data["preference"] = parse_preference(wanted, offered, row.where).model_dump(mode="json")

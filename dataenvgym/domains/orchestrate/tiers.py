@@ -11,16 +11,17 @@ import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dataenvgym import exact_json
-from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault, need
+from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.options import Free
 from dataenvgym.records import Conversation, Model
 from dataenvgym.students.predictors import OpenAIPredictor
+from dataenvgym.tasks.rows import parsed
 from dataenvgym.teachers import ask_all
 from dataenvgym.teachers.budget import Price
 
@@ -28,6 +29,9 @@ ToolName = Literal["search", "enhance_reasoning", "answer"]
 TOOLS: tuple[ToolName, ...] = get_args(ToolName)
 RETRIEVAL = "retrieval"
 """The name of search servers in an endpoint file."""
+
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Tier(Model):
@@ -52,8 +56,8 @@ class Tier(Model):
     seconds: float | None = Field(default=None, ge=0.0, allow_inf_nan=False)
     model: str | None = None
     base_url: str | tuple[str, ...] | None = None
-    accuracy: float | dict[str, float] | None = None
-    informed: float | None = Field(default=None, ge=0.0, le=1.0)
+    accuracy: Share | dict[str, Share] | None = None
+    informed: Share | None = None
     reply_tokens: int = Field(default=500, ge=0)
     context_tokens: int = Field(default=24_000, ge=1)
     temperature: float = Field(default=0.2, ge=0.0)
@@ -123,30 +127,9 @@ def parse_tiers(
     if not isinstance(given or {}, Mapping):
         raise ConfigurationError(f"tiers is {given!r}, expected options of tiers by name")
     for name, options in (given or {}).items():
-        if isinstance(options, Tier):
-            tiers[name] = options
-            continue
-        if not isinstance(options, Mapping):
-            raise ConfigurationError(
-                f"tier {name!r} is {options!r}, expected its options, such as "
-                "{accuracy: 0.9, price: {prompt: 0.8, completion: 0.8}, seconds: 8}"
-            )
-        before = tiers[name].model_dump() if name in tiers else {}
-        if not before and "tool" not in options:
-            raise ConfigurationError(
-                f"tier {name!r} is new and has no tool.{did_you_mean(name, tiers)} Name its tool, "
-                f"one of {', '.join(TOOLS)}: task.tiers.{name}.tool=answer"
-            )
-        try:
-            tiers[name] = Tier.model_validate(before | dict(options))
-        except ValidationError as error:
-            raise ConfigurationError(first_fault(error, f"tier {name!r}")) from None
-        accuracy = tiers[name].accuracy
-        for value in accuracy.values() if isinstance(accuracy, dict) else (accuracy,):
-            if value is not None and not 0.0 <= value <= 1.0:
-                raise ConfigurationError(
-                    f"tier {name!r}: accuracy is {accuracy!r}, expected numbers in 0..1"
-                )
+        if isinstance(options, Mapping) and name in tiers:
+            options = tiers[name].model_dump() | dict(options)
+        tiers[name] = parsed(Tier, options, f"tier {name!r}", ConfigurationError)
     return tiers
 
 

@@ -3,8 +3,7 @@
 worlds         World: a problem's world in play; Problem: its start, its goal, a reference solution
 house          a room with receptacles and objects (ALFWorld's form)
 household      household tasks in drawn rooms
-shop           a shop with a search and pages (WebShop's form), and purchases
-products       draws products
+shop           a shop with a search and pages (WebShop's form), its products, and purchases
 purchases      the reward of a purchase
 flowbench      workflows with the problems, and metrics of turns and sessions (FlowBench's form)
 games          games of TextWorld, Jericho and ALFWorld, and WebShop, as worlds

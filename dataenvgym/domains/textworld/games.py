@@ -119,12 +119,10 @@ def check_game(game: str) -> None:
     if game.endswith(PDDL):
         try:
             missing = [name for name in _PDDL_FIELDS if name not in json.loads(data)]
-        except ValueError:
-            raise BrokenFileError(f"{game}: it is not JSON; it is a game of ALFWorld") from None
+        except ValueError as error:
+            missing = [f"JSON ({error})"]
         if missing:
-            raise BrokenFileError(
-                f"{game}: it has no {missing[0]}; a game of ALFWorld has {', '.join(_PDDL_FIELDS)}"
-            )
+            raise BrokenFileError(f"{game}: it is not a game of ALFWorld: it has no {missing[0]}")
         return
     version = data[0] if len(data) >= 64 else 0
     if not 1 <= version <= 8:

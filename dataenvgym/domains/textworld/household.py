@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -198,11 +198,10 @@ def draw(
         {"type": skill, "object": thing, "target": target, "phrasing": phrasing}
     )
     problem = HouseProblem(house=_house(ROOMS[room], goal, rng), goal=goal)
-    return problem.instruction, partial(_fields, problem, room)
-
-
-def _fields(problem: HouseProblem, room: str) -> Mapping[str, Any]:
-    return {"category": room, "data": problem.model_dump(mode="json", exclude_defaults=True)}
+    return problem.instruction, lambda: {
+        "category": room,
+        "data": problem.model_dump(mode="json", exclude_defaults=True),
+    }
 
 
 def _house(room: Room, goal: Goal, rng: np.random.Generator) -> House:

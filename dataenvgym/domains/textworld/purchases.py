@@ -111,10 +111,17 @@ def purchase(
     Args:
         nouns: finds the nouns of a title.
     """
+    chosen_values = [plain_color(value) for value in chosen.values()]
     return Purchase(
         type=_type(product, wanted, nouns or words_in),
-        attributes=sum(_has(product, each) for each in wanted.attributes),
-        options=_options(chosen, [*wanted.options.values()]),
+        attributes=sum(
+            any(alike(own, each) > _ALIKE for own in product.attributes) or product.mentions(each)
+            for each in wanted.attributes
+        ),
+        options=sum(
+            any(alike(value, goal) > _ALIKE for value in chosen_values)
+            for goal in map(plain_color, wanted.options.values())
+        ),
         price=product.price <= wanted.price_upper,
         n=len(wanted.attributes) + len(wanted.options),
     )
@@ -137,17 +144,6 @@ def _type(product: Product, wanted: Wanted, nouns: Nouns) -> float:
         return 0.1 if score else 0.0
     is_same = product.query == wanted.query or len(theirs & ours) >= 2 or score > 0.2
     return 1.0 if is_same else 0.5
-
-
-def _has(product: Product, attribute: str) -> bool:
-    is_listed = any(alike(own, attribute) > _ALIKE for own in product.attributes)
-    return is_listed or product.mentions(attribute)
-
-
-def _options(chosen: Mapping[str, str], wanted: Sequence[str]) -> int:
-    values = [plain_color(value) for value in chosen.values()]
-    goals = map(plain_color, wanted)
-    return sum(any(alike(value, goal) > _ALIKE for value in values) for goal in goals)
 
 
 def plain_color(value: str) -> str:

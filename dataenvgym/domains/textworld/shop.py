@@ -13,19 +13,131 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, partial
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
-from dataenvgym.domains.textworld.products import CATEGORIES, draw_products
 from dataenvgym.domains.textworld.purchases import STEP, Product, Wanted, alike, purchase
 from dataenvgym.domains.textworld.worlds import Problem, Seen, Step, World, impossible
 from dataenvgym.errors import BrokenFileError, first_fault
+from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.pocket import split_by_hash
 from dataenvgym.tasks.source import Split
+
+# --- the products, drawn by seed ------------------------------------------------------------------
+
+
+PER_KIND = 10
+_BRANDS = (
+    "Aldren", "Borvik", "Calmora", "Deltin", "Estrava", "Fenwick", "Galdo", "Hestia", "Ilmar",
+    "Jorven", "Kestrel", "Lumora", "Marvik", "Nordal", "Orsina", "Pelton", "Quellin", "Ravado",
+)  # fmt: skip
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
+
+
+@dataclass(frozen=True)
+class Category:
+    """A category: its kinds of products, and what they may have.
+
+    Attributes:
+        kinds: the subcategory of each kind.
+        options: the values of each option; a product has some of them.
+        prices: the least and the most in dollars.
+    """
+
+    kinds: Mapping[str, str]
+    attributes: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
+    prices: tuple[int, int]
+
+
+_COLORS = ("black", "white", "red", "blue", "green", "gray", "brown", "pink")
+CATEGORIES: Mapping[str, Category] = {
+    "Beauty": Category(
+        {"face cream": "Skin Care", "hand lotion": "Skin Care", "lip balm": "Skin Care",
+         "shampoo": "Hair Care", "hair oil": "Hair Care", "hair mask": "Hair Care"},
+        ("cruelty free", "paraben free", "long lasting", "dry skin", "sulfate free",
+         "anti aging", "plant based", "fast absorbing"),
+        {"scent": ("rosewood", "jasmine", "vanilla", "cedar", "citrus", "unscented"),
+         "size": ("50 ml", "100 ml", "200 ml", "400 ml")},
+        (6, 45),
+    ),
+    "Electronics": Category(
+        {"headphones": "Audio", "wireless speaker": "Audio", "soundbar": "Audio",
+         "phone charger": "Accessories", "laptop stand": "Accessories", "webcam": "Accessories"},
+        ("noise cancelling", "fast charging", "water resistant", "easy setup", "high definition",
+         "hands free", "heavy duty", "energy saving"),
+        {"color": _COLORS, "style": ("standard", "compact", "pro", "travel")},
+        (12, 180),
+    ),
+    "Fashion": Category(
+        {"hiking boots": "Shoes", "running shoes": "Shoes", "sandals": "Shoes",
+         "rain jacket": "Clothing", "hoodie": "Clothing", "trousers": "Clothing"},
+        ("non slip", "machine wash", "arch support", "slim fit", "quick drying", "memory foam",
+         "wind proof", "elastic waist"),
+        {"color": _COLORS, "size": ("x-small", "small", "medium", "large", "x-large")},
+        (18, 140),
+    ),
+    "Garden": Category(
+        {"floor lamp": "Lighting", "string lights": "Lighting", "table lamp": "Lighting",
+         "bookcase": "Furniture", "bar stool": "Furniture", "coffee table": "Furniture"},
+        ("easy assembly", "space saving", "solid wood", "height adjustable", "stain proof",
+         "mid century", "steel frame", "eco friendly"),
+        {"color": _COLORS, "set": ("single", "pair", "set of three", "set of four")},
+        (22, 260),
+    ),
+    "Grocery": Category(
+        {"granola bars": "Snacks", "trail mix": "Snacks", "rice crackers": "Snacks",
+         "ground coffee": "Drinks", "herbal tea": "Drinks", "oat milk": "Drinks"},
+        ("gluten free", "low sodium", "sugar free", "dairy free", "non gmo", "high protein",
+         "keto friendly", "fair trade"),
+        {"flavor": ("maple", "caramel", "cinnamon", "hazelnut", "apple", "ginger"),
+         "pack": ("pack of one", "pack of six", "pack of twelve", "bulk bag")},
+        (4, 38),
+    ),
+}  # fmt: skip
+
+
+def draw_products(seed: int) -> list[Product]:
+    """The products of a shop."""
+    rng = derive_rng(seed, "textworld_shop", "products")
+    products: dict[str, Product] = {}
+    for name, category in CATEGORIES.items():
+        for kind, group in category.kinds.items():
+            for brand in rng.permutation(_BRANDS)[:PER_KIND].tolist():
+                asin = "B0" + "".join(_LETTERS[i] for i in rng.integers(len(_LETTERS), size=8))
+                path = f"{name} {STEP} {group} {STEP} {kind.title()}"
+                products[asin] = _product(asin, brand, kind, path, category, rng)
+    return list(products.values())
+
+
+def _product(
+    asin: str, brand: str, kind: str, path: str, category: Category, rng: np.random.Generator
+) -> Product:
+    attributes = tuple(rng.permutation(category.attributes)[: int(rng.integers(3, 5))].tolist())
+    options = {}
+    for name, values in category.options.items():
+        some = set(rng.permutation(values)[: int(rng.integers(3, 5))].tolist())
+        options[name] = tuple(value for value in values if value in some)
+    return Product(
+        asin=asin,
+        title=f"{brand} {kind.title()}, {attributes[0].title()}",
+        query=kind,
+        product_category=path,
+        attributes=attributes,
+        features=tuple(f"{each.capitalize()}, as tested by {brand}" for each in attributes),
+        description=f"{kind.capitalize()} by {brand}: {' and '.join(attributes[:2])}.",
+        options=options,
+        price=round(float(rng.uniform(*category.prices)), 2),
+    )
+
+
+# --- the shop -------------------------------------------------------------------------------------
+
 
 MOST_RESULTS = 50
 PER_PAGE = 10
@@ -88,21 +200,15 @@ def catalog_of(source: int | str) -> Catalog:
     try:
         given = Path(source).expanduser().read_bytes()
         products = TypeAdapter(tuple[Product, ...]).validate_json(given)
-    except OSError as error:
-        raise BrokenFileError(f"{source}: {error.strerror}; it is the catalog of a shop") from None
-    except ValidationError as error:
+    except (OSError, ValidationError) as error:
+        why = first_fault(error) if isinstance(error, ValidationError) else error.strerror
         raise BrokenFileError(
-            f"{source}: {first_fault(error)}; a catalog is a JSON list of products with asin, "
-            "title and price, and query, product_category, attributes, features, description and "
-            "options"
+            f"{source}: {why}; the catalog of a shop is a JSON list of products with asin, title "
+            "and price, and query, product_category, attributes, features, description and options"
         ) from None
-    if not products or len({product.asin for product in products}) < len(products):
-        numbers = Counter(product.asin for product in products)
-        twice = [asin for asin, count in numbers.items() if count > 1]
-        raise BrokenFileError(
-            f"{source}: {f'product {twice[0]} is there twice' if twice else 'it has no product'}, "
-            "expected one or more products, each with an asin of its own"
-        )
+    most = Counter(product.asin for product in products).most_common(1)
+    if not most or most[0][1] > 1:
+        raise BrokenFileError(f"{source}: expected products with asins of their own, found {most}")
     return Catalog(products)
 
 
@@ -326,8 +432,7 @@ def draw(
         price_upper=limit,
     )
     problem = ShopProblem(wanted=wanted, request=request, catalog=seed)
-    return problem.instruction, partial(_fields, problem)
-
-
-def _fields(problem: ShopProblem) -> Mapping[str, Any]:
-    return {"category": problem.wanted.query, "data": problem.model_dump(mode="json")}
+    return problem.instruction, lambda: {
+        "category": wanted.query,
+        "data": problem.model_dump(mode="json"),
+    }

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
 from dataenvgym.domains.textworld import household, shop
 from dataenvgym.domains.textworld.domain import TextWorldDomain
 from dataenvgym.domains.textworld.environment import (
@@ -33,14 +31,14 @@ from dataenvgym.domains.textworld.games import (
 )
 from dataenvgym.domains.textworld.house import TASK_TYPES
 from dataenvgym.domains.textworld.worlds import Problem
-from dataenvgym.errors import InvalidInstanceError, check_one_of, first_fault
+from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import Given, PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, PocketOptions, PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
-from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.rows import SourceRow, parsed
 from dataenvgym.tasks.source import Draws, ProceduralSource, Source, Split
 
 
@@ -218,13 +216,7 @@ def to_instance(row: SourceRow, *, problem: type[Problem], name: str) -> TaskIns
         InvalidInstanceError: naming the row and the field that is damaged.
     """
     values: dict[str, Any] = {key: value for key, value in row.values.items() if key != "id"}
-    try:
-        read = problem.model_validate(values)
-    except ValidationError as error:
-        raise InvalidInstanceError(
-            f"{row.where}: {first_fault(error)}; a row has {', '.join(problem.model_fields)}, and "
-            "may have an id"
-        ) from None
+    read = parsed(problem, values, row.where)
     return TaskInstance(
         id=str(row.values.get("id") or row.id),
         task=name,

@@ -132,7 +132,7 @@ def test_the_answer_counts_if_there_is_no_list_of_answers(write):
     ("content", "said"),
     [
         ([{"title": "T", "context": 3, "questions": ASKED}], "field 'context': found int 3"),
-        ([{"title": "T", "context": "c", "questions": "q"}], "'questions': found str 'q'"),
+        ([{"title": "T", "context": "c", "questions": "q"}], "questions: found str 'q'"),
         ([{"title": "T", "context": "c", "questions": ["q"]}], "question 1: found str 'q'"),
         ([{"context": "c", "questions": ASKED}], "field 'title': found NoneType"),
         ([{"title": "T", "context": " ", "questions": ASKED}], "field 'context' is blank"),

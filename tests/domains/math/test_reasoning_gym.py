@@ -9,12 +9,10 @@ import pytest
 from dataenvgym.agents import PocketEngine
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.domains.math.reasoning_gym import (
+    EVALUATES_ANSWERS,
     ReasoningGymEnvironment,
     ReasoningGymTask,
     _answer_in,
-)
-from dataenvgym.domains.math.reasoning_gym_source import (
-    EVALUATES_ANSWERS,
     dataset_of,
     question_key,
 )

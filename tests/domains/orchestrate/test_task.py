@@ -98,9 +98,9 @@ def test_without_a_price_the_cost_of_the_student_is_unknown_and_not_zero(make):
 @pytest.mark.parametrize(
     ("row", "match"),
     [
-        ({"question": "?", "answer": 7}, r":1, field 'answer': found 7, expected text"),
+        ({"question": "?", "answer": 7}, r":1, field 'answer': found int 7"),
         ({"question": "  ", "answer": "a"}, ":1, field 'question'"),
-        ({"answer": "a"}, ":1, field 'question': found None"),
+        ({"answer": "a"}, ":1, field 'question': found nothing"),
         (ROWS[0] | {"preference": {"serch": 1}}, r":1: the preference weighs 'serch'"),
         (ROWS[0] | {"preference": {"search": 1}}, r":1.*'search', which is not offered"),
     ],

@@ -60,12 +60,12 @@ def test_options_change_a_tier_and_add_new_ones():
     [
         ({"answer-1": {"price": {"prompt": -1, "completion": 2}}}, r"answer-1.*price\.prompt.*-1"),
         ({"answer-1": {"seconds": -3}}, r"answer-1.*seconds.*-3"),
-        ({"answer-1": {"accuracy": 1.5}}, r"answer-1.*1\.5.*0\.\.1"),
-        ({"answer-1": {"accuracy": {"easy": -0.5}}}, r"answer-1.*0\.\.1"),
+        ({"answer-1": {"accuracy": 1.5}}, r"answer-1.*1\.5"),
+        ({"answer-1": {"accuracy": {"easy": -0.5}}}, r"answer-1.*0\.5"),
         ({"answer-1": {"acuracy": 1}}, r"answer-1.*acuracy"),
-        ({"anwser-1": {"accuracy": 1}}, r"anwser-1.*no tool.*Did you mean 'answer-1'"),
+        ({"anwser-1": {"accuracy": 1}}, r"anwser-1.*tool"),
         ({"new": {"tool": "guess"}}, r"new.*tool.*guess"),
-        ({"answer-1": 7}, "answer-1.*7, expected its options"),
+        ({"answer-1": 7}, "answer-1.*dictionary"),
         ([1], r"tiers is \[1\]"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_sound_game_file_passes(tmp_path, version, unit):
         ("g.z5", b"\x09" + bytes(100), "not a game of a Z-machine"),
         ("g.z5", z_machine()[:-300], r"damaged \(1812 bytes, expected 2112 or more"),
         ("g.z5", z_machine().replace(b"\x41\x42", b"\x41\x43", 1), "damaged .*checksum"),
-        ("game.tw-pddl", b"{", "not JSON"),
+        ("game.tw-pddl", b"{", "no JSON"),
         ("game.tw-pddl", b'{"grammar": "", "pddl_problem": ""}', "it has no pddl_domain"),
     ],
 )

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dataenvgym.domains.textworld.products import CATEGORIES, draw_products
 from dataenvgym.domains.textworld.purchases import COLORS, Product, Wanted, alike, purchase
+from dataenvgym.domains.textworld.shop import CATEGORIES, draw_products
 
 
 @cache
