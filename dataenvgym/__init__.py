@@ -9,20 +9,15 @@ The names in `__all__` are the public API (docs/reference/index.md). Each is imp
 so `import dataenvgym` stays fast. Importing the package registers its environments with gymnasium.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dataenvgym.registration import register_environments
+from dataenvgym.registration import names_in, register_environments
 
 if TYPE_CHECKING:
-    from dataenvgym.agents import (
-        Agent,
-        LLMEngine,
-        OpenEndedPolicy,
-        PocketEngine,
-        SkillListPolicy,
-        TreeAgent,
-    )
+    from dataenvgym.agents.agent import Agent, TreeAgent
+    from dataenvgym.agents.engines.llm.engine import LLMEngine
+    from dataenvgym.agents.engines.pocket import PocketEngine
+    from dataenvgym.agents.policies.plain import OpenEndedPolicy, SkillListPolicy
     from dataenvgym.domains.code.task import CodeTask
     from dataenvgym.domains.math.pocket import PocketMathTask
     from dataenvgym.domains.math.task import MathTask
@@ -127,18 +122,11 @@ _NAMES_IN = {
     "studies.study": "run_study",
     "tasks": "Outcome Task TaskEnvironment",
 }
-_MODULES = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 
 register_environments()
 
 if not TYPE_CHECKING:  # a type checker would accept any name because of this function
-
-    def __getattr__(name: str) -> object:
-        if name not in _MODULES:
-            raise AttributeError(f"module 'dataenvgym' has no attribute {name!r}")
-        value = getattr(import_module(f"dataenvgym.{_MODULES[name]}"), name)
-        globals()[name] = value
-        return value
+    __getattr__ = names_in(__name__, _NAMES_IN)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

@@ -36,6 +36,7 @@ is counted separately, neither as right nor as wrong.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -248,15 +249,23 @@ def first_fault(error: ValidationError, within: str = "", *, skip: int = 0) -> s
     return text if not field or kind in ("missing", "value_error") else f"{text}; found {found}"
 
 
-def check_at_least(least: float, **options: float) -> None:
-    """Refuse options below `least`, and those that are not a number (NaN).
+def check_at_least(least: float, most: float = math.inf, /, **options: float | None) -> None:
+    """Refuse options below `least` or above `most`, and NaN; None is no value.
 
     Raises:
         ConfigurationError: naming the first of them.
     """
     for name, value in options.items():
-        if not value >= least:
-            raise ConfigurationError(f"{name} is {value}, expected {least} or more")
+        if value is not None and not least <= value <= most:
+            expected = f"{least} or more" if most == math.inf else f"{least} to {most}"
+            raise ConfigurationError(f"{name} is {value}, expected {expected}")
+
+
+def check_above(limit: float, /, **options: float) -> None:
+    """Refuse options of at most `limit`, and NaN; raises as `check_at_least`."""
+    for name, value in options.items():
+        if not value > limit:
+            raise ConfigurationError(f"{name} is {value}, expected more than {limit}")
 
 
 def check_one_of(known: Collection[str], **options: str) -> None:

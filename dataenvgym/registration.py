@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import gymnasium
 
@@ -29,6 +31,22 @@ TEACHING_ENVIRONMENTS = {
 """By id: the function that fills in defaults, and the class in `dataenvgym.environments`."""
 MAX_ITERATIONS = 5
 """Steps of a teaching episode, the same as the default of `episode.iterations`."""
+
+
+def names_in(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports its names at first use.
+
+    Args:
+        names: names by the module in the package that has them.
+    """
+    modules = {name: module for module, some in names.items() for name in some.split()}
+
+    def __getattr__(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f".{modules[name]}", package), name)
+
+    return __getattr__
 
 
 def task_environments() -> dict[str, str]:

@@ -14,16 +14,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
 from dataenvgym.agents.engines.gold import gold_records
-from dataenvgym.agents.engines.record_pool import RecordPool
-from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.interfaces import MeasuresRecords, PredictorInterface, TaskInterface
+from dataenvgym.agents.engines.record_pool import Candidates
+from dataenvgym.errors import ConfigurationError, check_above, check_at_least
+from dataenvgym.interfaces import MeasuresRecords, TaskInterface
 from dataenvgym.records import TrainingDatum
-from dataenvgym.records.plans import EngineFit, Plan
+from dataenvgym.records.plans import EngineFit
 from dataenvgym.tasks.adapted_task import task_of
 
 
@@ -37,34 +37,23 @@ class _MeasuredSelection(ABC):
     fit = EngineFit(needs="counts", measures=True)
     measure: ClassVar[str]
 
-    def score(
-        self,
-        pool: RecordPool,
-        plan: Plan,
-        candidates: Sequence[np.ndarray],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
-        if not isinstance(predictor, MeasuresRecords):
+    def score(self, asked: Candidates) -> list[np.ndarray]:
+        if not isinstance(asked.student, MeasuresRecords):
             raise ConfigurationError(
                 f"{type(self).__name__} asks the student for losses or gradients, and "
-                f"{type(predictor).__name__} gives none: use predictor=in_process"
+                f"{type(asked.student).__name__} gives none: use predictor=in_process"
             )
-        positions = np.unique(np.concatenate(candidates))
-        values = np.zeros(len(pool.records))
-        if len(positions):
-            values[positions] = self.measured(pool, positions.tolist(), predictor, rng)
-        return [values[some] + rng.uniform(0, 1e-9, len(some)) for some in candidates]
+        positions = np.unique(np.concatenate(asked.positions)).tolist()
+        values = np.zeros(len(asked.pool.records))
+        if positions:
+            values[positions] = self.measured(asked, positions, asked.student)
+        return asked.with_chance(values, 1e-9)
 
     @abstractmethod
     def measured(
-        self, pool: RecordPool, positions: list[int], student: Any, rng: np.random.Generator
+        self, asked: Candidates, positions: list[int], student: MeasuresRecords
     ) -> Sequence[float]:
-        """The values of the records at these positions; the highest are selected.
-
-        Args:
-            student: `MeasuresRecords`.
-        """
+        """The values of the records at these positions; the highest are selected."""
 
 
 class LossSelection(_MeasuredSelection):
@@ -77,9 +66,9 @@ class LossSelection(_MeasuredSelection):
     measure = "loss"
 
     def measured(
-        self, pool: RecordPool, positions: list[int], student: Any, rng: np.random.Generator
+        self, asked: Candidates, positions: list[int], student: MeasuresRecords
     ) -> Sequence[float]:
-        return cast(list[float], student.losses([pool.records[i] for i in positions]))
+        return student.losses([asked.pool.records[i] for i in positions])
 
 
 class _WithTargets(_MeasuredSelection):
@@ -120,12 +109,12 @@ class LossDifferenceSelection(_WithTargets):
         self._irreducible: Sequence[float] | None = None
 
     def measured(
-        self, pool: RecordPool, positions: list[int], student: Any, rng: np.random.Generator
+        self, asked: Candidates, positions: list[int], student: MeasuresRecords
     ) -> Sequence[float]:
         if self._irreducible is None:  # the reference is the same in all iterations
             gold = [record for group in self._targets() for record in group]
-            self._irreducible = student.losses(pool.records, learned=gold)
-        losses = student.losses([pool.records[i] for i in positions])
+            self._irreducible = student.losses(asked.pool.records, learned=gold)
+        losses = student.losses([asked.pool.records[i] for i in positions])
         return [loss - self._irreducible[i] for loss, i in zip(losses, positions, strict=True)]
 
 
@@ -147,23 +136,23 @@ class GradientSelection(_WithTargets):
     def __init__(self, task: TaskInterface, *, warmup: float = 0.05, epochs: int = 4) -> None:
         super().__init__(task)
         check_at_least(1, epochs=epochs)
-        if not 0 < warmup <= 1:
-            raise ConfigurationError(f"warmup is {warmup}, expected above 0 and at most 1")
+        check_at_least(0, 1, warmup=warmup)
+        check_above(0, warmup=warmup)
         self.warmup = warmup
         self.epochs = epochs
 
     def measured(
-        self, pool: RecordPool, positions: list[int], student: Any, rng: np.random.Generator
+        self, asked: Candidates, positions: list[int], student: MeasuresRecords
     ) -> Sequence[float]:
+        rng, records = asked.rng, asked.pool.records
         drawn = rng.permutation(positions)[: max(1, round(self.warmup * len(positions)))]
-        influences: list[float] = student.influences(
-            [pool.records[i] for i in positions],
+        return student.influences(
+            [records[i] for i in positions],
             self._targets(),
-            warmup=[pool.records[i] for i in sorted(drawn.tolist())],
+            warmup=[records[i] for i in sorted(drawn.tolist())],
             epochs=self.epochs,
             seed=int(rng.integers(2**32)),
         )
-        return influences
 
 
 class DiverseSelection:
@@ -176,21 +165,15 @@ class DiverseSelection:
 
     measure = "distance"
 
-    def score(
-        self,
-        pool: RecordPool,
-        plan: Plan,
-        candidates: Sequence[np.ndarray],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
+    def score(self, asked: Candidates) -> list[np.ndarray]:
         """Score the first `count` of each assignment by distance, and all others 0 or less."""
+        pool = asked.pool
         nearest = np.ones(len(pool.records))  # nothing in common
         for position in sorted(pool.taken):
             nearest = np.minimum(nearest, 1 - pool.likeness_to(position))
         scores = []
-        for assignment, positions in zip(plan, candidates, strict=True):
-            score = rng.uniform(-1e-9, 0, len(positions))
+        for assignment, positions in zip(asked.plan, asked.positions, strict=True):
+            score = asked.rng.uniform(-1e-9, 0, len(positions))
             left = np.ones(len(positions), dtype=bool)
             for _ in range(min(assignment.count, len(positions))):
                 distances = np.where(left, nearest[positions] + score, -1.0)

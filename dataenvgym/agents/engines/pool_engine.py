@@ -19,8 +19,8 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.agents.engines.record_pool import RecordPool
-from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least
+from dataenvgym.agents.engines.record_pool import Candidates, RecordPool
+from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_above, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan, credited, engine_fit
@@ -38,34 +38,16 @@ class Selection(Protocol):
     `measure` names its scores by it in the provenance of the records.
     """
 
-    def score(
-        self,
-        pool: RecordPool,
-        plan: Plan,
-        candidates: Sequence[np.ndarray],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
-        """Score each candidate of each assignment of the plan; higher is better.
-
-        Args:
-            candidates: positions in the pool, for each assignment.
-        """
+    def score(self, asked: Candidates) -> list[np.ndarray]:
+        """Score each candidate of each assignment of the plan; higher is better."""
         ...
 
 
 class RandomSelection:
     """Selects records at random."""
 
-    def score(
-        self,
-        pool: RecordPool,
-        plan: Plan,
-        candidates: Sequence[np.ndarray],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
-        return [rng.random(len(positions)) for positions in candidates]
+    def score(self, asked: Candidates) -> list[np.ndarray]:
+        return [asked.rng.random(len(positions)) for positions in asked.positions]
 
 
 class UncertaintySelection:
@@ -90,47 +72,29 @@ class UncertaintySelection:
         temperature: float = 1.0,
         breadth: int = 3,
     ) -> None:
-        if samples < 2 or not temperature > 0 or breadth < 1:
-            raise ConfigurationError(
-                f"samples is {samples}, temperature is {temperature} and breadth is {breadth}, "
-                "expected 2 or more, more than 0, and 1 or more"
-            )
+        check_at_least(2, samples=samples)
+        check_at_least(1, breadth=breadth)
+        check_above(0, temperature=temperature)
         self._task = attemptable(task)
         self.samples = samples
         self.temperature = temperature
         self.breadth = breadth
 
-    def score(
-        self,
-        pool: RecordPool,
-        plan: Plan,
-        candidates: Sequence[np.ndarray],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
+    def score(self, asked: Candidates) -> list[np.ndarray]:
+        rng = asked.rng
         tried = {
             int(position)
-            for assignment, positions in zip(plan, candidates, strict=True)
+            for assignment, positions in zip(asked.plan, asked.positions, strict=True)
             for position in rng.permutation(positions)[: assignment.count * self.breadth]
         }
         order = sorted(tried)
-        uncertainty = np.full(len(pool.records), -1.0)
-        uncertainty[order] = self._uncertainty(pool, order, predictor, rng)
-        # ties are broken at random
-        return [
-            uncertainty[positions] + rng.uniform(0, 1e-6, len(positions))
-            for positions in candidates
-        ]
+        uncertainty = np.full(len(asked.pool.records), -1.0)
+        uncertainty[order] = self._uncertainty(asked, order)
+        return asked.with_chance(uncertainty, 1e-6)
 
-    def _uncertainty(
-        self,
-        pool: RecordPool,
-        positions: Sequence[int],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[float]:
+    def _uncertainty(self, asked: Candidates, positions: Sequence[int]) -> list[float]:
         """The uncertainty at each position; 0.0 if fewer than two samples came back."""
-        found = {p: problem_of(self._task.domain, pool.records[p]) for p in positions}
+        found = {p: problem_of(self._task.domain, asked.pool.records[p]) for p in positions}
         problems = {p: problem for p, problem in found.items() if problem is not None}
         if found and not problems:
             raise ConfigurationError(
@@ -140,9 +104,10 @@ class UncertaintySelection:
             )
         rounds: list[list[CompletedTaskInstance]] = []
         for _ in range(self.samples):
-            changes = {"temperature": self.temperature, "seed": int(rng.integers(2**62))}
+            changes = {"temperature": self.temperature, "seed": int(asked.rng.integers(2**62))}
             sampling = self._task.sampling.model_copy(update=changes)
-            rounds.append(self._task.attempt(predictor, list(problems.values()), sampling=sampling))
+            tried = self._task.attempt(asked.student, list(problems.values()), sampling=sampling)
+            rounds.append(tried)
         tries = dict(zip(problems, zip(*rounds, strict=True), strict=True))
         uncertainty = []
         for position in positions:
@@ -165,23 +130,16 @@ class InfluenceSelection:
 
     fit = EngineFit(needs="examples")
 
-    def score(
-        self,
-        pool: RecordPool,
-        plan: Plan,
-        candidates: Sequence[np.ndarray],
-        predictor: PredictorInterface,
-        rng: np.random.Generator,
-    ) -> list[np.ndarray]:
+    def score(self, asked: Candidates) -> list[np.ndarray]:
         """Score by similarity to the examples (none: ConfigurationError); chance breaks ties."""
-        if not all(assignment.examples for assignment in plan):
+        if not all(assignment.examples for assignment in asked.plan):
             raise ConfigurationError(
                 "selecting by influence needs examples of the student's errors, and the policy "
                 "gives none: use agent/policy=open_ended or skill_list"
             )
         return [
-            pool.likeness(assignment)[positions] + rng.uniform(0, 1e-6, len(positions))
-            for assignment, positions in zip(plan, candidates, strict=True)
+            asked.pool.likeness(assignment)[some] + asked.rng.uniform(0, 1e-6, len(some))
+            for assignment, some in zip(asked.plan, asked.positions, strict=True)
         ]
 
 
@@ -250,7 +208,8 @@ class PoolEngine:
                 self.pool.fitting(assignment, free, nearest=self.nearest * assignment.count)
                 for assignment in missing
             ]
-            scores = self.selection.score(self.pool, missing, candidates, predictor, rng)
+            asked = Candidates(self.pool, missing, candidates, predictor, rng)
+            scores = self.selection.score(asked)
             unserved = []
             for assignment, positions, score in zip(missing, candidates, scores, strict=True):
                 order = np.argsort(-score, kind="stable")

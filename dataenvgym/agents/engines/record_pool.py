@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from dataenvgym import exact_json
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.environments.checks import ACCEPTED
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
-from dataenvgym.interfaces import TaskInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import (
     KTODatum,
     PreferenceDatum,
@@ -24,7 +24,7 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
-from dataenvgym.records.plans import Assignment
+from dataenvgym.records.plans import Assignment, Plan
 from dataenvgym.tasks.adapted_task import task_of
 
 _DIMENSIONS = 2**18
@@ -184,6 +184,28 @@ class RecordPool:
         questions = [record.question for record in self.records]
         template = self._task.domain.prompt_template
         return TextSimilarity([template.instruction_in(question) for question in questions])
+
+
+class Candidates(NamedTuple):
+    """What a selection is asked about.
+
+    Attributes:
+        pool: the records.
+        plan: assignments to select for.
+        positions: of the candidates in the pool, for each assignment.
+        student: may be asked.
+        rng: of all random choices.
+    """
+
+    pool: RecordPool
+    plan: Plan
+    positions: Sequence[np.ndarray]
+    student: PredictorInterface
+    rng: np.random.Generator
+
+    def with_chance(self, values: np.ndarray, width: float) -> list[np.ndarray]:
+        """The values of each assignment's candidates, plus less than `width`, to break ties."""
+        return [values[some] + self.rng.uniform(0, width, len(some)) for some in self.positions]
 
 
 def _read(path: Path) -> list[TrainingDatum]:

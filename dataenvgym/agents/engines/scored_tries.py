@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -168,14 +167,11 @@ class ScoredTriesEngine(SelfTeachingEngine):
     ) -> None:
         super().__init__(task, samples=samples, temperature=temperature, tries=tries)
         turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible values
-        check_at_least(1, most_named=1 if most_named is None else most_named)
+        check_at_least(1, most_named=most_named)
+        check_at_least(0, least_deviation=least_deviation)
         if normalize == "deviation" and not baseline:
             raise ConfigurationError(
                 "normalize is 'deviation' and baseline is False, expected True: set baseline=true"
-            )
-        if least_deviation is not None and not least_deviation >= 0:
-            raise ConfigurationError(
-                f"least_deviation is {least_deviation}, expected 0 or more, or None"
             )
         self.discount = discount
         self.normalize: Normalization = normalize
@@ -206,32 +202,34 @@ class ScoredTriesEngine(SelfTeachingEngine):
     ) -> list[Sequence[ScoredDatum]]:
         prompts = [self.task.domain.prompt(tries[0].instance) for tries in problems]
         played = [
-            [_Try(done, students_turns(done, prompt)) for done in tries if self._lost.keeps(done)]
+            [(done, students_turns(done, prompt)) for done in tries if self._lost.keeps(done)]
             for tries, prompt in zip(problems, prompts, strict=True)
         ]
+        named: dict[int, tuple[int, ...] | None] = {}  # by id of the try; None without a verdict
         if self.judge is not None:
             judged = [
-                one
+                (done, turns)
                 for tries in played
-                for one in tries
-                if one.done.was_correct or self.asks_about_all
+                for done, turns in tries
+                if done.was_correct or self.asks_about_all
             ]
             verdicts = named_turns(
                 self.judge,
-                [(one.done, one.turns) for one in judged],
+                judged,
                 domain=self.task.domain,
                 most=self.most_named,
                 prompt=self.turn_prompt,
             )
-            for one, verdict in zip(judged, verdicts, strict=True):
+            for (done, turns), verdict in zip(judged, verdicts, strict=True):
                 if isinstance(verdict, Unscored):
                     self._lost.unscored.append(verdict.reason)
-                    one.named = None
+                    named[id(done)] = None
                 else:
-                    one.named = tuple(one.turns.index(named.turn) for named in verdict)
+                    named[id(done)] = tuple(turns.index(one.turn) for one in verdict)
+        found = [[(*one, named.get(id(one[0]), ())) for one in tries] for tries in played]
         return [
-            self._records([one for one in tries if one.named is not None], prompt)
-            for tries, prompt in zip(played, prompts, strict=True)
+            self._records([(d, t, n) for d, t, n in tries if n is not None], prompt)
+            for tries, prompt in zip(found, prompts, strict=True)
         ]
 
     def is_trained_on(self, rewards: Sequence[float]) -> bool:
@@ -244,30 +242,23 @@ class ScoredTriesEngine(SelfTeachingEngine):
         self._lost.n_flat += 1
         return False
 
-    def _records(self, tries: Sequence[_Try], prompt: Conversation) -> list[ScoredDatum]:
-        """Make the records of one problem."""
-        rewards = [one.done.reward for one in tries]
+    def _records(
+        self,
+        tries: Sequence[tuple[CompletedTaskInstance, Sequence[int], tuple[int, ...]]],
+        prompt: Conversation,
+    ) -> list[ScoredDatum]:
+        """Make the records of one problem, of its tries with their turns, and the named ones."""
+        rewards = [done.reward for done, *_ in tries]
         if not tries or not self.is_trained_on(rewards):
             return []
         mean = fmean(rewards) if self.baseline else 0.0
-        scores = [
-            turn_scores(len(one.turns), one.named or (), one.done.reward - mean) for one in tries
-        ]
+        scores = [turn_scores(len(turns), named, d.reward - mean) for d, turns, named in tries]
         weights = turn_weights(scores, discount=self.discount, normalize=self.normalize)
         records = (
-            scored_record_of(one.done, each, prompt)
-            for one, each in zip(tries, weights, strict=True)
+            scored_record_of(done, each, prompt)
+            for (done, *_), each in zip(tries, weights, strict=True)
         )
         return [record for record in records if record is not None]
-
-
-@dataclass
-class _Try:
-    """A try, the indices of the student's turns, and the named ones; None without a verdict."""
-
-    done: CompletedTaskInstance
-    turns: Sequence[int]
-    named: tuple[int, ...] | None = ()
 
 
 class LostTries:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.events import tell
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
@@ -62,10 +62,7 @@ class SelfTeachingEngine(ABC):
         tries: int = 4,
     ) -> None:
         check_at_least(1, samples=samples, tries=tries)
-        if not temperature > 0:
-            raise ConfigurationError(
-                f"temperature is {temperature}, expected more than 0: greedy answers are all alike"
-            )
+        check_above(0, temperature=temperature)  # greedy answers are all alike
         self.task = task_of(task)
         self.samples = samples
         self.tries = tries
@@ -252,11 +249,8 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         super().__init__(
             task, samples=samples, temperature=temperature, tries=tries, prefixes=prefixes
         )
-        if not 0 < agreement <= most_agreement <= 1:
-            raise ConfigurationError(
-                f"agreement is {agreement} and most_agreement is {most_agreement}, expected "
-                "0 < agreement <= most_agreement <= 1"
-            )
+        check_above(0, agreement=agreement)
+        check_at_least(agreement, 1, most_agreement=most_agreement)
         self.agreement = agreement
         self.most_agreement = most_agreement
 

@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.policies.plain import accuracy, by_skill, skill_plan
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.records.plans import Plan, PolicyFit, Situation
 
 _MOST = 0.95
@@ -68,13 +68,9 @@ class BanditPolicy(ABC):
         prior_weight: float = 1.0,
     ) -> None:
         check_at_least(1, records_per_pull=records_per_pull)
-        if not 0 < discount <= 1:
-            raise ConfigurationError(f"discount is {discount}, expected more than 0, at most 1")
-        if not 0 <= prior < 1 or not prior_weight > 0:
-            raise ConfigurationError(
-                f"prior is {prior} and prior_weight is {prior_weight}, expected from 0 to less "
-                "than 1, and more than 0"
-            )
+        check_at_least(0, 1, discount=discount)
+        check_at_least(0, _MOST, prior=prior)
+        check_above(0, discount=discount, prior_weight=prior_weight)
         self.records_per_pull = records_per_pull
         self.prior = prior
         self.prior_weight = prior_weight

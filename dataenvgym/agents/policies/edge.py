@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.interfaces import PredictorInterface, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.plans import Assignment, Plan, PolicyFit, Situation, apportion
@@ -44,11 +44,8 @@ class EdgePolicy:
         floor: float = 0.05,
     ) -> None:
         check_at_least(0, floor=floor)
-        if samples < 1 or not temperature > 0:
-            raise ConfigurationError(
-                f"samples is {samples} and temperature is {temperature}, expected 1 or more "
-                "samples at a temperature above 0"
-            )
+        check_at_least(1, samples=samples)
+        check_above(0, temperature=temperature)
         self._task = attemptable(task)
         self._samples = samples
         self._temperature = temperature

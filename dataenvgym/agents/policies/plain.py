@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, check_above, check_at_least, check_one_of
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.records.plans import (
     Assignment,
@@ -63,7 +63,7 @@ class OpenEndedPolicy:
     """
 
     def __init__(self, *, per_error: int | None = None, together: int = 1) -> None:
-        check_at_least(1, together=together, **_given(per_error=per_error))
+        check_at_least(1, together=together, per_error=per_error)
         self.per_error = per_error
         self.together = together
 
@@ -124,18 +124,20 @@ class SkillListPolicy:
         most_per_skill: int | None = None,
     ) -> None:
         check_at_least(0, sharpness=sharpness, floor=floor)
-        counts = _given(per_skill=per_skill, per_error=per_error, most_per_skill=most_per_skill)
-        check_at_least(1, **counts)
+        check_at_least(
+            1,
+            skills=skills,
+            per_skill=per_skill,
+            per_error=per_error,
+            most_per_skill=most_per_skill,
+        )
+        check_at_least(0, 1, below=below)
+        check_above(0, below=below)
         if per_skill is not None and per_error is not None:
             raise ConfigurationError(
                 f"per_skill is {per_skill} and per_error is {per_error}, expected one of them"
             )
         check_one_of(get_args(Choice), choose=choose)
-        if skills < 1 or not 0 < below <= 1:
-            raise ConfigurationError(
-                f"skills is {skills} and below is {below}, expected 1 or more skills and a "
-                "below that is more than 0 and at most 1"
-            )
         self.sharpness = sharpness
         self.floor = floor
         self.choose = choose
@@ -182,10 +184,6 @@ class FreePolicy:
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         return (Assignment(count),)
-
-
-def _given(**options: int | None) -> dict[str, int]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def by_skill(completed: Sequence[CompletedTaskInstance], policy: str) -> Groups:

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.agents.policies.plain import accuracy, by_skill
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.interfaces import Stateful
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.records.plans import Assignment, Plan, Policy, Situation, apportion, policy_fit
@@ -49,11 +49,9 @@ class RetentionPolicy:
         full_at: float = 1.0,
         tolerance: float = 0.1,
     ) -> None:
-        if not 0 <= share <= 1 or not (full_at > 0 and tolerance >= 0):
-            raise ConfigurationError(
-                f"share is {share}, full_at is {full_at} and tolerance is {tolerance}, expected a "
-                "share from 0 to 1, full_at above 0 and a tolerance of 0 or more"
-            )
+        check_at_least(0, 1, share=share)
+        check_at_least(0, tolerance=tolerance)
+        check_above(0, full_at=full_at)
         self.policy = policy
         self.fit = policy_fit(policy)
         self.share = share

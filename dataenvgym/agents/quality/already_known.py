@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least
+from dataenvgym.errors import ConfigurationError, PredictionError, check_above, check_at_least
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import (
     Failure,
@@ -49,11 +49,8 @@ class AlreadyKnownCheck:
         seed: Given[int] = 0,
     ) -> None:
         check_at_least(0, samples=samples)
-        if not 0 < share <= 1 or not temperature > 0:
-            raise ConfigurationError(
-                f"share is {share} and temperature is {temperature}, expected a share above 0 and "
-                "at most 1, and a temperature above 0"
-            )
+        check_at_least(0, 1, share=share)
+        check_above(0, share=share, temperature=temperature)
         self._task = task_of(task)
         self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
         self._samples = samples

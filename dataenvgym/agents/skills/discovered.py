@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from dataenvgym.agents.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.agents.skills.embeddings import Vectors, most_similar, nearest
-from dataenvgym.agents.skills.labeler import CatalogLabeler, LabelerOptions, check_categories
+from dataenvgym.agents.skills.labeler import CatalogLabeler, LabelerOptions
 from dataenvgym.agents.skills.placing_labeler import place
 from dataenvgym.agents.skills.skill_teacher import SkillTeacher, SkillTeacherOptions
 from dataenvgym.errors import ConfigurationError, check_at_least
@@ -54,8 +54,7 @@ class DiscoveredSkills(CatalogLabeler):
 
     @takes(DiscoveryOptions)
     def __init__(self, given: DiscoveryOptions) -> None:
-        check_at_least(1, **{"skills.skills": given.skills})
-        check_categories(given.categories)
+        check_at_least(1, **{"skills.skills": given.skills, "skills.categories": given.categories})
         self.set_up(given)
         self.skills = given.skills
         self.categories = given.categories
@@ -156,8 +155,8 @@ class ClusteredSkills(CatalogLabeler):
 
     @takes(ClusterOptions)
     def __init__(self, given: ClusterOptions) -> None:
-        check_at_least(1, **{"skills.clusters": given.clusters})
-        check_categories(given.categories)
+        limits = {"skills.clusters": given.clusters, "skills.categories": given.categories}
+        check_at_least(1, **limits)
         self.set_up(given)
         self.clusters = given.clusters
         self.categories = given.categories

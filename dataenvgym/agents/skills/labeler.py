@@ -34,7 +34,7 @@ from dataenvgym.agents.skills.embeddings import (
     TfidfEmbedder,
     require_scikit_learn,
 )
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.interfaces import SkillLabel, TaskInterface
 from dataenvgym.options import Given, takes
 from dataenvgym.records import TaskInstance
@@ -80,14 +80,8 @@ class CatalogLabeler(ABC):
 
     def set_up(self, given: LabelerOptions) -> None:
         """Set the options; constructors of subclasses call it."""
-        for split in given.splits:
-            if split not in _SPLITS:
-                raise ConfigurationError(
-                    f"skills.splits has {split!r}, expected {' or '.join(_SPLITS)}."
-                    f"{did_you_mean(str(split), _SPLITS)} Skills are never found in test questions."
-                )
-        if not given.splits:
-            raise ConfigurationError(f"skills.splits is empty, expected {' or '.join(_SPLITS)}")
+        for split in given.splits or ("",):  # skills are never found in test questions
+            check_one_of(_SPLITS, **{"skills.splits": split})
         require_scikit_learn()
         self.task = given.task
         self.directory = None if given.directory is None else Path(given.directory)
@@ -207,14 +201,6 @@ class CatalogLabeler(ABC):
         if self.directory is not None:
             self._added.save(self.directory)
         self._labels = labels_of(self._added.to(self._catalog))
-
-
-def check_categories(count: int | None) -> None:
-    """Refuse a number of categories below 1; without categories it is None."""
-    if count is not None and count < 1:
-        raise ConfigurationError(
-            f"skills.categories is {count}, expected 1 or more, or null for no categories"
-        )
 
 
 def _key(instance: TaskInstance) -> tuple[str, str]:

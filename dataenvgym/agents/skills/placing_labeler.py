@@ -7,6 +7,7 @@ The existing ones are those of an earlier run (`SavedSkills`), of a file that Da
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +63,31 @@ class PlacingLabeler(CatalogLabeler):
             asked = SkillTeacherOptions(label_prompt=given.label_prompt)
             self.teacher = SkillTeacher(given.teacher, asked, seed=self.seed)
 
+    @abstractmethod
+    def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        """The labels that exist already; ConfigurationError if there are none."""
+
+    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+        saved = self.read(instances)
+        known = {(label.id, label.question): label.skill for label in saved.labels}
+        by_question = {label.question: label.skill for label in saved.labels}
+        found = [
+            known.get((i.id, i.instruction)) or by_question.get(i.instruction) for i in instances
+        ]
+        unknown = [i for i, skill in zip(instances, found, strict=True) if skill is None]
+        placed = self.place(unknown, saved)
+        names = iter(skill.name for skill in placed)
+        labels = labeled(instances, [skill or next(names) for skill in found])
+        new = {s.name: s for s in placed if s not in saved.skills}
+        return saved.model_copy(
+            update={
+                "task": self._task_name,
+                "skills": sorted_skills((*saved.skills, *new.values())),
+                "labels": labels,
+                "counts": {"questions": len(instances), "unknown to the catalog": len(unknown)},
+            }
+        )
+
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
         return place(instances, catalog, self.embedder, self.teacher) if instances else []
 
@@ -104,7 +130,8 @@ class SavedOptions(PlacingOptions):
     """Options of `SavedSkills`.
 
     Attributes:
-        path: a `skills.json`, or a run directory that has one.
+        path: a `skills.json`, or a run directory that has one; for `PublishedSkills`, a JSON file
+            with `labeled_instructions`, `skill_categories` and `instance_id_to_skill_category`.
     """
 
     path: str | Path = field(kw_only=False)
@@ -129,7 +156,6 @@ class SavedSkills(PlacingLabeler):
         return {"path": str(self.path)}
 
     def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        """The catalog of the file, for this task's questions."""
         saved = read_catalog(self.path)
         if saved.task != self._task_name:
             raise ConfigurationError(
@@ -137,39 +163,6 @@ class SavedSkills(PlacingLabeler):
                 f"{self._task_name!r}: choose another catalog"
             )
         return saved
-
-    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        saved = self.read(instances)
-        known = {(label.id, label.question): label.skill for label in saved.labels}
-        by_question = {label.question: label.skill for label in saved.labels}
-        found = [
-            known.get((i.id, i.instruction)) or by_question.get(i.instruction) for i in instances
-        ]
-        unknown = [i for i, skill in zip(instances, found, strict=True) if skill is None]
-        placed = self.place(unknown, saved)
-        names = iter(skill.name for skill in placed)
-        labels = labeled(instances, [skill or next(names) for skill in found])
-        new = {s.name: s for s in placed if s not in saved.skills}
-        return saved.model_copy(
-            update={
-                "task": self._task_name,
-                "skills": sorted_skills((*saved.skills, *new.values())),
-                "labels": labels,
-                "counts": {"questions": len(instances), "unknown to the catalog": len(unknown)},
-            }
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedOptions(PlacingOptions):
-    """Options of `PublishedSkills`.
-
-    Attributes:
-        path: a JSON file with `labeled_instructions`, `skill_categories` and
-            `instance_id_to_skill_category`.
-    """
-
-    path: str | Path = field(kw_only=False)
 
 
 class PublishedSkills(SavedSkills):
@@ -180,11 +173,6 @@ class PublishedSkills(SavedSkills):
     """
 
     method: ClassVar[str] = "dataenvgym"
-
-    @takes(PublishedOptions)
-    def __init__(self, given: PublishedOptions) -> None:
-        self.set_up_placing(given)
-        self.path = Path(given.path).expanduser()
 
     def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
         skill_of = self._skill_of_instruction()
@@ -239,7 +227,7 @@ class FilledGoldSkills(PlacingLabeler):
     def options(self) -> dict[str, JsonValue]:
         return {}
 
-    def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
+    def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
         # if a skill's instances disagree on the category, the first one decides
         categories: dict[str, str | None] = {}
         for instance in instances:
@@ -251,22 +239,11 @@ class FilledGoldSkills(PlacingLabeler):
                 f"no instance of task {self._task_name!r} has a gold skill: use skills=clusters, "
                 "or skills=discovered with a teacher"
             )
-        catalog = SkillCatalog(
+        return SkillCatalog(
             method=self.method,
             task=self._task_name,
             skills=sorted_skills(Skill(name=n, category=c) for n, c in categories.items()),
             labels=labeled(known, [i.skill for i in known if i.skill]),
-        )
-        missing = [i for i in instances if not i.skill]
-        placed = super().place(missing, catalog)
-        filled = {i.id: skill for i, skill in zip(missing, placed, strict=True)}
-        new = {s.name: s for s in filled.values() if s.name not in categories}
-        return catalog.model_copy(
-            update={
-                "skills": sorted_skills((*catalog.skills, *new.values())),
-                "labels": labeled(instances, [i.skill or filled[i.id].name for i in instances]),
-                "counts": {"questions": len(instances), "without a gold skill": len(missing)},
-            }
         )
 
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:

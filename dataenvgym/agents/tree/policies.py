@@ -13,14 +13,14 @@ all but the configurable policy explore it at any turn.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from dataenvgym.agents.tree.situation import TreeSituation, opening, reallocated, records_asked_for
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
-from dataenvgym.errors import ConfigurationError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.records.plans import apportion
 
 
@@ -58,19 +58,14 @@ class AlternatingPolicy:
         own: float = 0.5,
         most_per_skill: int | None = None,
     ) -> None:
-        check_at_least(1, subskills=subskills)
-        if most_per_skill is not None:
-            check_at_least(1, most_per_skill=most_per_skill)
+        check_at_least(1, subskills=subskills, most_per_skill=most_per_skill)
         if informed and most_per_skill is not None:
             raise ConfigurationError(
                 f"most_per_skill is {most_per_skill}, and informed is true, which gives each skill "
                 "a share of the step's records: set informed=false, or leave most_per_skill out"
             )
-        check_at_least(
-            0, records_each=records_each, widen=widen or 0, sharpness=sharpness, floor=floor
-        )
-        if not 0 <= own <= 1:
-            raise ConfigurationError(f"own is {own}, expected between 0 and 1")
+        check_at_least(0, records_each=records_each, widen=widen, sharpness=sharpness, floor=floor)
+        check_at_least(0, 1, own=own)
         self.subskills = subskills
         self.records_each = records_each
         self.widen = widen
@@ -185,10 +180,8 @@ class RandomTreePolicy:
         active: int | None = None,
         most_each: int | None = None,
     ) -> None:
-        limits = {"active": active, "most_each": most_each}
-        check_at_least(1, subskills=subskills, **{k: n for k, n in limits.items() if n is not None})
-        if not 0 <= explore <= 1:
-            raise ConfigurationError(f"explore is {explore}, expected between 0 and 1")
+        check_at_least(1, subskills=subskills, active=active, most_each=most_each)
+        check_at_least(0, 1, explore=explore)
         self.explore = explore
         self.subskills = subskills
         self.active = active
@@ -285,13 +278,8 @@ class ConfigurableTreePolicy:
     ) -> None:
         check_at_least(1, subskills=subskills)
         check_at_least(0, records_each=records_each)
-        turns = ("explore", "exploit", "keep")
         for turn in pattern or ("",):
-            if turn not in turns:
-                raise ConfigurationError(
-                    f"pattern has {turn!r}, expected one or more of {', '.join(turns)}."
-                    f"{did_you_mean(str(turn), turns)}"
-                )
+            check_one_of(get_args(Turn), pattern=turn)
         self.pattern = tuple(pattern)
         self.subskills = subskills
         self.records_each = records_each

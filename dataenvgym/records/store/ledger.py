@@ -14,8 +14,6 @@ from dataenvgym.errors import StoreError
 from dataenvgym.records.store.files import drop_unfinished_line
 from dataenvgym.records.store.interface import Kind, M, Store
 
-_AT_ONCE = 512
-
 
 class Ledger:
     """The documents of one kind that a run stored.
@@ -52,10 +50,7 @@ class Ledger:
             return
         lines = self._path.read_text(encoding="utf-8").split("\n")
         ids = [*dict.fromkeys(lines[:-1])]  # the last one is empty, or was cut short by a kill
-        n_found = 0
-        for i in range(0, len(ids), _AT_ONCE):
-            found = self._store.get_many(self._kind, ids[i : i + _AT_ONCE])
-            n_found += sum(document is not None for document in found)
+        n_found = sum(one is not None for one in self._store.get_many(self._kind, ids))
         if n_found < len(ids):
             raise StoreError(
                 f"the store at {self._place} has only {n_found} of {len(ids)} {self._kind.name} "

@@ -37,7 +37,7 @@ def test_a_teacher_chooses_for_them_if_there_is_one(task):
     filled = [x.skill for x, i in zip(labels, patchy.instances, strict=True) if i.skill is None]
     assert all(skill.startswith("do ") for skill in filled)
     assert "ascending" in teacher.asked[0]
-    assert labeler.catalog.counts == {"questions": 120, "without a gold skill": 18}
+    assert labeler.catalog.counts == {"questions": 120, "unknown to the catalog": 18}
 
 
 def test_an_instance_that_is_new_keeps_its_gold_skill(task):

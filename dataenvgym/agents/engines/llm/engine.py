@@ -145,7 +145,7 @@ class LLMEngine:
             batch_size=batch_size,
             examples_per_request=examples_per_request,
             attempts=attempts,
-            max_length=1 if max_length is None else max_length,
+            max_length=max_length,
         )
         self.teacher = teacher
         self.task = None if task is None else task_of(task)
