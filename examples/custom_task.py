@@ -5,17 +5,9 @@ The student has to say the last digit of a number; the agent writes records abou
 
 import random
 
-from dataenvgym import (
-    InProcessPredictor,
-    OpenEnded,
-    Outcome,
-    SupervisedDatum,
-    Task,
-    TaskEnvironment,
-    TaskInstance,
-    run_episode,
-)
+from dataenvgym import InProcessPredictor, OpenEnded, SupervisedDatum, TaskInstance, run_episode
 from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 
 NUMBERS = random.Random(0).sample(range(10, 100), 90)
 SPLITS = {"train": NUMBERS[:60], "validation": NUMBERS[60:75], "test": NUMBERS[75:]}

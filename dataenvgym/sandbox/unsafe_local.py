@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -85,7 +85,11 @@ class UnsafeLocalSandbox:
             with tempfile.TemporaryDirectory(
                 prefix="dataenvgym-run-", ignore_cleanup_errors=True
             ) as folder:
-                return _Run(program, Path(folder)).result()
+                return _Run(program, Path(folder), self.command).result()
+
+    def command(self, words: Sequence[str]) -> Sequence[str]:
+        """What is started for the words of a program: a subclass may put a launcher before them."""
+        return words
 
     def close(self) -> None:
         """Refuse further runs."""
@@ -99,8 +103,11 @@ class UnsafeLocalSandbox:
 
 
 class _Run:
-    def __init__(self, program: Program, folder: Path):
+    def __init__(
+        self, program: Program, folder: Path, command: Callable[[Sequence[str]], Sequence[str]]
+    ):
         self._program = program
+        self._command = command
         self._work = folder / "work"
         self._main = folder / "code" / "main.py"
         self._peak = 0
@@ -159,7 +166,7 @@ class _Run:
         program = self._program
         wanted = program.command or (sys.executable, "-s", "-B", "-X", "utf8", str(self._main))
         settings = [f"{name}={amount}" for name, amount in _rlimits(program.limits).items()]
-        return [sys.executable, "-I", "-S", "-c", _START, *settings, "--", *wanted]
+        return [sys.executable, "-I", "-S", "-c", _START, *settings, "--", *self._command(wanted)]
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -1,13 +1,11 @@
 """A world in the words of the pocket student, and 216 problems: it learns them on any machine."""
 
 import json
-from itertools import product
 from pathlib import Path
 
 from dataenvgym.tasks.worlds import Row, State, Table, ToolError, World, check, tool
 
-GOODS = ["tea", "rice", "corn", "salt", "milk", "wool",
-         "soap", "coal", "bread", "honey", "sugar", "flour"]  # fmt: skip
+GOODS = "tea rice corn salt milk wool soap coal bread honey sugar flour".split()  # noqa: SIM905
 PLACES = ["mill", "farm", "bank", "camp", "school", "church", "castle", "museum"]
 
 
@@ -35,8 +33,7 @@ class Depot(World[Goods]):
     @tool(writes=True)
     def free(self, item: str) -> str:
         """Throw a good away."""
-        require(item in self.state.goods)
-        del self.state.goods[item]
+        require(self.state.goods.pop(item, None))
         return "ok"
 
     @check
@@ -50,7 +47,7 @@ def require(known):
 
 
 def problems():
-    for item, place in product(GOODS, PLACES):
+    for item, place in ((item, place) for item in GOODS for place in PLACES):
         gold = [{"name": "join", "arguments": {"item": item, "place": place}}]
         for said in (f"The {place} must have {item}.", f"Please get the {item} to the {place}."):
             yield {"instruction": said, "skill": "bring", "gold": gold}
@@ -61,6 +58,5 @@ def problems():
 
 
 if __name__ == "__main__":
-    rows = ({"id": f"p{n}", **row} for n, row in enumerate(problems()))
-    Path("depot.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    print("depot.jsonl is written; docs/tool_use_worlds.md uses it")
+    rows = "\n".join(json.dumps({"id": f"p{n}", **row}) for n, row in enumerate(problems()))
+    print(Path("depot.jsonl").write_text(rows), "bytes are written into depot.jsonl")

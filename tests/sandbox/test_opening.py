@@ -43,7 +43,6 @@ def test_importing_the_sandbox_loads_no_backend():
 
 def test_the_backend_of_the_example_works():
     example = ROOT / "examples" / "code" / "own_sandbox.py"
-    assert example.read_text().count("\n") <= 76, "a backend is a class of one screen"
     names = runpy.run_path(str(example))
     with open_sandbox(names["LauncherSandbox"], workers=2, launcher=("env", "-u", "HOME")) as box:
         assert isinstance(box, Sandbox)
@@ -54,8 +53,5 @@ def test_the_backend_of_the_example_works():
         assert box.run("print(1)", files={"main.py": "print(2)"}).stdout == b"1\n"
         assert box.run("while True: pass", limits=Limits(seconds=0.5)).status == "timeout"
         assert box.run("print('x' * 9_000_000)").status == "output_limit"
-    with (
-        open_sandbox(names["LauncherSandbox"], launcher=("/nowhere/launcher",)) as box,
-        pytest.raises(SandboxError, match="cannot be started"),
-    ):
-        box.run("1")
+    with pytest.raises(SandboxError, match="cannot be started"):
+        open_sandbox(names["LauncherSandbox"], launcher=("/nowhere/launcher",))
