@@ -26,7 +26,7 @@ from dataenvgym.storage import (
     remove_temporaries,
 )
 
-FORMAT = 3
+FORMAT = 4
 """The format of the folders that this program writes; see docs/run_directory.md."""
 
 Check = Callable[[], object]

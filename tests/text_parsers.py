@@ -45,8 +45,7 @@ from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.user_seat import Conduct
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
-from dataenvgym.environments.near_duplicates import SeenTexts
-from dataenvgym.environments.record_texts import normalized, record_text
+from dataenvgym.environments.near_duplicates import SeenTexts, normalized, record_text
 from dataenvgym.errors import escaped
 from dataenvgym.events import keep_secrets_of, redact, without_secrets
 from dataenvgym.interfaces import Reply

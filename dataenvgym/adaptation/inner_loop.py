@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
-from dataenvgym.environments.identity import read_identity, refuse_another, write_identity
+from dataenvgym.environments.episode_directory import read_identity, refuse_another, write_identity
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,

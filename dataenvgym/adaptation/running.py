@@ -20,7 +20,7 @@ from dataenvgym.adaptation.continual import Continual, SequenceResult
 from dataenvgym.adaptation.inner_loop import keep_identity
 from dataenvgym.adaptation.report import AnyReport, report_of, write_report
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
-from dataenvgym.environments.identity import identity_of
+from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface
 from dataenvgym.runs.config import build_predictor, build_task, build_teacher, compose

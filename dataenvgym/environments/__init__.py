@@ -1,12 +1,10 @@
 """The teaching environments in which data-generation agents act."""
 
 from dataenvgym.environments.checks import CheckedRecords, RecordChecks
-from dataenvgym.environments.interface import TeachingEnvironmentInterface
+from dataenvgym.environments.interface import PHASES, PhaseClock, TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import IterationFiles, IterationResult
-from dataenvgym.environments.phases import PHASES, PhaseClock
-from dataenvgym.environments.record_environments import OpenEnded, SkillList
 from dataenvgym.environments.skill_tree import SkillTree
-from dataenvgym.environments.teaching import TeachingEnvironment
+from dataenvgym.environments.teaching import OpenEnded, SkillList, TeachingEnvironment
 
 __all__ = [
     "PHASES",

@@ -23,16 +23,36 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import not_
+from typing import Any
 
 from pydantic import Field
 
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, EvaluationOverlap
-from dataenvgym.environments.near_duplicates import Bands, Fingerprint, SeenTexts, bands_of
-from dataenvgym.environments.record_texts import normalized, record_text
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, PredictionError
+from dataenvgym.environments.near_duplicates import (
+    Bands,
+    Fingerprint,
+    SeenTexts,
+    bands_of,
+    normalized,
+    record_text,
+)
+from dataenvgym.errors import (
+    ConfigurationError,
+    DataEnvGymError,
+    InvalidActionError,
+    InvalidRecordError,
+    PredictionError,
+)
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface, TaskInterface
-from dataenvgym.records import CompletedTaskInstance, Model, ScoredDatum, TrainingDatum
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Model,
+    ScoredDatum,
+    TrainingDatum,
+    parse_training_data,
+)
+from dataenvgym.students.llama_factory import stage_of
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.prompt_template import PLAIN
 
@@ -51,6 +71,46 @@ def reasons_in_words(reasons: Mapping[str, int]) -> str:
     """Why so many records were dropped, by reason: `3 repeat an earlier record (duplicate)`."""
     parts = (f"{n} {_IN_WORDS.get(name, 'dropped')} ({name})" for name, n in reasons.items())
     return ", ".join(parts)
+
+
+def parse_action(action: Any, stage: str | None = None) -> tuple[TrainingDatum, ...]:
+    """Parse the records of an action.
+
+    Args:
+        stage: the training stage of earlier records that the same training will use, if any.
+
+    Raises:
+        InvalidActionError: if the action is not a sequence of records.
+        InvalidRecordError: if a record is malformed (the message names its index and field), or
+            needs another training stage than the records before it.
+    """
+    if isinstance(action, str | bytes | Mapping) or not isinstance(action, Iterable):
+        raise InvalidActionError(
+            f"the action is {type(action).__name__}, expected a list of training records "
+            "(models or mappings); does the agent return one?"
+        )
+    records = parse_training_data(action)
+    for i, record in enumerate(records):
+        found = stage_of(record)
+        if found != (stage := stage or found):
+            raise InvalidRecordError(
+                f"record {i}, field kind: a record of kind {record.kind!r} needs training stage "
+                f"{found}, and those that it would be trained with {stage}; send one stage a step "
+                "(and one an episode in mode 'accumulate')",
+                index=i,
+                field="kind",
+            )
+    return records
+
+
+def stamp(records: Sequence[TrainingDatum], iteration: int) -> list[TrainingDatum]:
+    """Give the records ids, and write the iteration into their provenance."""
+    stamped = []
+    for i, record in enumerate(records):
+        place = {"id": f"{iteration:03d}-{i:05d}", "iteration": iteration}
+        provenance = record.provenance.model_copy(update=place)
+        stamped.append(record.model_copy(update={"provenance": provenance}))
+    return stamped
 
 
 Judge = Callable[[Sequence[TrainingDatum]], Sequence[str | None]]
@@ -127,10 +187,10 @@ class RecordChecks:
         self._template = self._task.domain.prompt_template if self._task else PLAIN
         self._problems = EvaluatedProblems(task, others) if task is not None else None
         self._overlap = self._problems.overlap() if self._problems else EvaluationOverlap()
-        self._max_records = max_records
+        self._most = math.inf if max_records is None else max_records
         self._seen = SeenTexts(similarity)
         self._starts: dict[int, int] = {}  # by iteration, the number seen before it
-        self._checked: dict[str, Fingerprint] = {}
+        self._checked: list[tuple[TrainingDatum, Fingerprint]] = []
 
     def check(
         self,
@@ -150,11 +210,11 @@ class RecordChecks:
         if iteration is not None:
             self._forget_from(iteration)
         plain = [self._template.unframe(record) for record in records]
-        texts = [normalized(record_text(record)) for record in plain]
-        self._checked = {text: self._seen.fingerprint(text) for text in texts}
+        fingerprints = self._fingerprints(plain)
+        self._checked = list(zip(records, fingerprints, strict=True))
         reasons: list[str | None] = [None] * len(records)
         n_before = len(self._seen)
-        left = math.inf if self._max_records is None else self._max_records - n_before
+        left = self._most - n_before
         accepted: list[int] = []
         waiting: list[int] = []
 
@@ -167,8 +227,7 @@ class RecordChecks:
             waiting.clear()
 
         try:
-            for i, record in enumerate(plain):
-                fingerprint = self._checked[texts[i]]
+            for i, (record, fingerprint) in enumerate(zip(plain, fingerprints, strict=True)):
                 is_try = isinstance(record, ScoredDatum)
                 reasons[i] = (
                     (None if is_try else self._seen.repeats(fingerprint))
@@ -198,40 +257,42 @@ class RecordChecks:
 
     def learn(self, completed: Iterable[CompletedTaskInstance]) -> None:
         """From now on compare records with these evaluated problems, if the task offers none."""
-        if self._problems is not None and self.learns:
-            if self._problems.learn(completed):
-                self._overlap = self._problems.overlap()
-            self._problems.warn_of_no_texts()
+        if self._problems and self._problems.learns and self._problems.learn(completed):
+            self._overlap = self._problems.overlap()
 
     def accept(
         self,
-        records: Iterable[TrainingDatum],
+        records: Sequence[TrainingDatum],
         *,
         iteration: int | None = None,
         bands: Bands | None = None,
     ) -> Bands:
-        """Remember records that are trained on.
+        """Remember records that are trained on; return the bands of these records.
 
         Args:
             iteration: their iteration; None takes the next one. Remembered records of this
                 iteration and of later ones are forgotten.
             bands: an earlier result for the same records; it saves most of the time.
-
-        Returns:
-            The bands for finding near duplicates of these records.
         """
         if iteration is None:
             iteration = max(self._starts, default=-1) + 1
         self._forget_from(iteration)
         self._starts[iteration] = len(self._seen)
-        plain = (self._template.unframe(record) for record in records)
-        texts = [normalized(record_text(record)) for record in plain]
-        if bands is not None:
-            self._checked = self._seen.fingerprints_of(texts, bands)
-        fingerprints = [self._checked.get(text) or self._seen.fingerprint(text) for text in texts]
+        known = {id(record): one for record, one in self._checked}
+        if {id(record) for record in records} <= known.keys():
+            fingerprints = [known[id(record)] for record in records]
+        else:
+            fingerprints = self._fingerprints(map(self._template.unframe, records), bands)
         for fingerprint in fingerprints:
             self._seen.add(fingerprint)
         return bands_of(fingerprints)
+
+    def _fingerprints(
+        self, plain: Iterable[TrainingDatum], bands: Bands | None = None
+    ) -> list[Fingerprint]:
+        texts = [normalized(record_text(record)) for record in plain]
+        known = {} if bands is None else self._seen.fingerprints_of(texts, bands)
+        return [known.get(text) or self._seen.fingerprint(text) for text in texts]
 
     def _forget_from(self, iteration: int) -> None:
         if later := [n for n in self._starts if n >= iteration]:
@@ -257,16 +318,10 @@ class RecordJudge:
         self.unjudged: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
 
     def __call__(self, records: Sequence[TrainingDatum]) -> list[str | None]:
-        """For each record, return the reason of the first check that it fails, or None.
-
-        Raises:
-            ConfigurationError: if a check does not return one verdict per record.
-            PredictionError: if the student, or a check's teacher, no longer answers at all.
-        """
+        """For each record, return the reason of the first check that it fails, or None."""
         reasons: list[str | None] = [None] * len(records)
         for check in self._checks:
-            left = [i for i, reason in enumerate(reasons) if reason is None]
-            if not left:
+            if not (left := [i for i, reason in enumerate(reasons) if reason is None]):
                 break
             verdicts: Sequence[bool | Failure]
             try:
@@ -275,11 +330,6 @@ class RecordJudge:
                 raise
             except DataEnvGymError as error:
                 verdicts = [Failure(reason=str(error) or type(error).__name__)] * len(left)
-            if len(verdicts) != len(left):
-                raise ConfigurationError(
-                    f"quality check {check.reason!r} gave {len(verdicts)} verdicts on {len(left)} "
-                    "records, expected one for each"
-                )
             if failures := [one.reason for one in verdicts if isinstance(one, Failure)]:
                 warn_run(
                     f"quality check {check.reason}: {len(failures)} of {len(left)} records could "

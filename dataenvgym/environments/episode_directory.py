@@ -1,26 +1,43 @@
-"""The folder of an episode: a run directory, or a temporary one."""
+"""The folder of an episode: a run directory, or a temporary one.
+
+`environment.json` has the identity of the episode: a run with another identity is not continued. It
+also has the versions of the packages that affect results, and the format of the folder (see
+`workspace`). A run with other package versions is continued with a warning. States of agents and
+engines are saved as JSON.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import platform
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.environments.identity import refuse_another, write_identity
+from dataenvgym import exact_json
 from dataenvgym.environments.iterations import IterationFiles, checked_iterations
-from dataenvgym.environments.options import ResetOptions
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import AgentError, RunDirectoryError
+from dataenvgym.events import warn_run, without_secrets
+from dataenvgym.interfaces import Describes, PredictorInterface, Stateful, TaskInterface
+from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import MARKS_FILE
-from dataenvgym.workspace import check_format
+from dataenvgym.storage import read_json, write_json
+from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.rollouts import describe_speakers
+from dataenvgym.workspace import FORMAT, check_format, naming_damage, refuse_format
 
-_SCRATCH = ".trial-"
+PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
+"""Packages of this process whose versions affect results."""
 WARNINGS_FILE = "warnings.jsonl"
 """The runner's warnings, one per line."""
+_SCRATCH = ".trial-"
 
 
 class EpisodeDirectory:
@@ -58,23 +75,24 @@ class EpisodeDirectory:
             self._path, self._is_mine = Path(path), False
 
     def claim(
-        self, asked: ResetOptions, identity: Callable[[], dict[str, Any]]
+        self, identity: Callable[[], dict[str, Any]], *, resume: bool, fresh: bool
     ) -> list[IterationFiles]:
         """Begin an episode here, or continue the existing one; return its finished iterations.
 
         `identity` computes the contents of `environment.json`; errors: `TeachingEnvironment.reset`.
         """
-        if asked.resume:
+        finished = []
+        if resume:
             check_format(self.path)
-        finished = checked_iterations(self.iterations) if asked.resume else []
-        if not asked.resume and not asked.fresh and not self._is_mine and self.iterations.exists():
+            finished = checked_iterations(self.iterations)
+        elif not fresh and not self._is_mine and self.iterations.exists():
             raise RunDirectoryError(
                 f"{self.iterations} already holds an episode: reset with "
                 "options={'resume': True} to continue it, or {'fresh': True} to replace it"
             )
         now = identity()
         begun = IterationFiles(self.iterations, 0)
-        if finished or (asked.resume and begun.read_completed() is not None):
+        if finished or (resume and begun.read_completed() is not None):
             refuse_another(self.path, now)
         else:
             if self.iterations.exists():  # first and at once: without them nothing can be resumed
@@ -106,3 +124,131 @@ class EpisodeDirectory:
         if self._forget_temporary is not None:
             self._forget_temporary()
             self._forget_temporary = self._path = None
+
+
+# --- identity ---
+
+
+def identity_of(
+    environment: str, task: TaskInterface, predictor: PredictorInterface, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Collect everything that determines an episode, as JSON.
+
+    A task with `instances` is identified by their hash, and its worked examples by theirs. A
+    predictor with `describe()` is identified by its result (for the in-process one: the hash of the
+    student's weights, and the trainer's options), and so are the task's other speakers.
+    """
+    adapted = task_of(task)
+    identity = {"environment": environment, "task": adapted.name, "instances": None, **options}
+    if adapted.offers("instances"):
+        identity["instances"] = _hash(b"".join(map(hashed_json, known_instances(task))))
+    if adapted.pressure is not None:
+        identity["pressure"] = adapted.pressure.describe()
+        if not adapted.pressure_on_records:
+            identity["pressure_on_records"] = False
+    if (examples := adapted.examples) is not None:
+        shown = f"{adapted.examples_for} {examples.model_dump_json()}"
+        identity["examples"] = _hash(shown.encode())
+    if adapted.others:
+        identity["others"] = describe_speakers(adapted.others)
+    if isinstance(predictor, Describes):
+        identity["predictor"] = predictor.describe()
+    hidden: dict[str, Any] = without_secrets(identity)
+    return hidden
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def write_identity(directory: Path, identity: dict[str, Any]) -> None:
+    """Write `environment.json`, with the current format and package versions."""
+    today = {"format": FORMAT, "versions": installed_versions()}
+    write_json(directory / "environment.json", {**identity, **today})
+
+
+def read_identity(directory: Path) -> dict[str, Any] | None:
+    """Read `environment.json`; None if there is none.
+
+    Raises:
+        RunDirectoryError: if it is damaged; FormatError: if another version wrote it.
+    """
+    path = directory / "environment.json"
+    if not path.exists():
+        return None
+    with naming_damage(path, "restore it, or start over"):
+        identity = read_json(path)
+        if not isinstance(identity, dict) or not {"environment", "task"} <= identity.keys():
+            raise ValueError("it is not a JSON object with environment, task")
+        refuse_format(path, identity)
+    return identity
+
+
+def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
+    """Compare with the `environment.json` of an existing episode; warn of other versions.
+
+    Raises:
+        RunDirectoryError: if the file is missing or anything differs; names the first difference.
+    """
+    if (before := read_identity(directory)) is None:
+        raise RunDirectoryError(
+            f"{directory / 'environment.json'} is missing, so it is unknown whether student "
+            "and problems are still the same; restore it, or start over"
+        )
+    before.pop("format", None)
+    then, now = before.pop("versions", None), installed_versions()
+    if isinstance(then, dict) and then != now:
+        changes = (
+            f"{name} {then.get(name, '(none)')} -> {now.get(name, '(none)')}"
+            for name in sorted({*then, *now})
+            if then.get(name) != now.get(name)
+        )
+        warn_run(
+            f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
+            "may differ from those of a run with one version throughout"
+        )
+    for key in sorted({*before, *identity}):
+        if before.get(key) != identity.get(key):
+            raise RunDirectoryError(
+                f"{directory} was begun with {key} = {before.get(key)!r}, "
+                f"not {identity.get(key)!r} (see environment.json); go back to that, or start over"
+            )
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of Python and of the installed ones of `PACKAGES`."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+# --- states of agents and engines ---
+
+
+def state_of(thing: Stateful) -> dict[str, Any]:
+    """The result of `state_dict()`; AgentError if it is not a dict that JSON restores unchanged."""
+    state: Any = thing.state_dict()
+    try:
+        if not isinstance(state, dict):
+            raise TypeError(f"it is a {type(state).__name__}")
+        exact_json.dumps(state)
+        json.dumps(state, allow_nan=False)  # the former writes null
+    except (TypeError, ValueError) as error:
+        raise AgentError(
+            f"state_dict() of {type(thing).__name__} cannot be saved as JSON ({error}): expected a "
+            "dict of texts, finite numbers, booleans, None, lists and dicts"
+        ) from error
+    return state
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Read the state in the file; RunDirectoryError if it is missing or damaged."""
+    way_out = "without it, a resumed run would differ; restore it, or start the run over"
+    if not path.exists():
+        raise RunDirectoryError(f"{path} is missing: {way_out}")
+    with naming_damage(path, way_out):
+        if not isinstance(state := read_json(path), dict):
+            raise ValueError("it is not a JSON object")
+    return state

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
 from itertools import chain
 
-from dataenvgym.environments.record_texts import normalized, words_and_stops
+from dataenvgym.environments.near_duplicates import normalized, words_and_stops
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
@@ -134,11 +134,7 @@ class EvaluatedProblems:
     """
 
     def __init__(self, task: TaskInterface, others: Sequence[TaskInterface] = ()) -> None:
-        adapted = task_of(task)
-        self._overlap_key = adapted.domain.overlap_key if adapted.offers("domain") else None
-        self._overlap_answer = adapted.domain.overlap_answer
-        self._word_runs_identify = adapted.domain.word_runs_identify
-        self._name = adapted.name
+        self._task = adapted = task_of(task)
         has_test = adapted.offers("on") and "test" in adapted.splits
         self._instances = list(known_instances(adapted.on("validation")))
         self.learns = not self._instances
@@ -156,29 +152,24 @@ class EvaluatedProblems:
     def overlap(self) -> EvaluationOverlap:
         """Return the overlap check against all known problems."""
         instances = [i for i in self._instances if i.instruction.strip()]
+        domain = self._task.domain
         return EvaluationOverlap(
             (instance.instruction for instance in instances),
-            answers=filter(None, map(self._overlap_answer, instances)),
-            overlap_key=self._overlap_key,
-            word_runs_identify=self._word_runs_identify,
+            answers=filter(None, map(domain.overlap_answer, instances)),
+            overlap_key=domain.overlap_key if self._task.offers("domain") else None,
+            word_runs_identify=domain.word_runs_identify,
         )
 
     def learn(self, completed: Iterable[CompletedTaskInstance]) -> bool:
-        """Add the problems of an evaluation; return True if some of them are new."""
-        new = [
-            c.instance
-            for c in completed
-            if (c.instance.id, c.instance.instruction) not in self._known
-        ]
+        """Add the problems of an evaluation; return True if some are new. Warn if none has text."""
+        instances = (c.instance for c in completed)
+        new = [i for i in instances if (i.id, i.instruction) not in self._known]
         self._known |= {(i.id, i.instruction) for i in new}
         self._instances += new
-        return bool(new)
-
-    def warn_of_no_texts(self) -> None:
-        """Warn if no validation problem has a text to compare records with."""
         if not any(i.instruction.strip() for i in self._instances):
             warn_run(
-                f"NOT CHECKED for overlap: no evaluated instance of task {self._name!r} has an "
-                "`instruction`, so training records may give away what the student is evaluated "
-                "on. Put the problem's text there"
+                f"NOT CHECKED for overlap: no evaluated instance of task {self._task.name!r} has "
+                "an `instruction`, so training records may give away what the student is "
+                "evaluated on. Put the problem's text there"
             )
+        return bool(new)

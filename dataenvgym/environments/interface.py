@@ -1,15 +1,52 @@
-"""The interface between teaching environments and runners: gymnasium's methods and attributes."""
+"""The interface between teaching environments and runners: gymnasium's methods, and phases."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import gymnasium
 
 from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.interfaces import EnvironmentInterface, TaskInterface, TrainablePredictorInterface
+
+PHASES = ("agent", "check", "dataset", "train", "load", "generate", "score", "save")
+"""The phases of one iteration, in order."""
+
+Listener = Callable[[Literal["begin", "end"], int, str, float], None]
+"""Called with the event, the iteration, the phase and (at its end) the seconds it took."""
+
+
+class PhaseClock:
+    """The seconds in each phase of the current iteration: `with clock("train"): ...`."""
+
+    def __init__(self) -> None:
+        self.iteration = 0
+        self.seconds: dict[str, float] = {}
+        self.listeners: list[Listener] = []
+
+    def start(self, iteration: int) -> None:
+        """Begin an iteration: reset the seconds."""
+        self.iteration, self.seconds = iteration, {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        """Enter a phase. Seconds of repeated phases add up. A phase that raises does not end."""
+        for listener in self.listeners:
+            listener("begin", self.iteration, phase, 0.0)
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        self.add(phase, seconds)
+        for listener in self.listeners:
+            listener("end", self.iteration, phase, seconds)
+
+    def add(self, phase: str, seconds: float) -> None:
+        """Count `seconds` to `phase` without announcing it."""
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""The folder of an episode's iterations: its files, and how to read them.
+"""The iterations of an episode: their files, their results, and the records taught so far.
 
     iterations/NNN/
         records.jsonl     the agent's records with id and iteration, and the verdict on each
@@ -13,15 +13,16 @@
 
 Iteration 000 is the base student; it has no records and no training. Files are written atomically,
 so an interrupted iteration continues after its last file. `iteration.json` has the hashes of the
-other files, so that a file damaged later is refused by name.
+other files, so that a file damaged later is refused by name. `History` has the finished ones.
 """
 
 from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,9 @@ import numpy as np
 from dataenvgym import exact_json
 from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
 from dataenvgym.environments.near_duplicates import Bands
+from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import RunDirectoryError
+from dataenvgym.interfaces import SharesBase, TrainablePredictorInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
@@ -42,6 +45,7 @@ from dataenvgym.records import (
 from dataenvgym.records.checksums import OF_TRAINING, FileMark, MarkedFolder, refuse_damage
 from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
+from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import (
     open_file,
     read_bytes,
@@ -51,6 +55,7 @@ from dataenvgym.storage import (
     write_json,
     write_jsonl,
 )
+from dataenvgym.students.llama_factory import stage_of
 from dataenvgym.workspace import naming_damage
 
 
@@ -63,6 +68,7 @@ class IterationResult(Model):
         reward: the change in validation score since the iteration before (0.0 for the base).
         n_records: records accepted in this iteration, also if the gate refused it.
         n_records_total: records accepted so far.
+        stage: the training stage of its accepted records, or None without any.
         dropped: records that were not accepted, by reason.
         unjudged: records accepted although a quality check could not judge them, by check.
         seconds: by phase, and `total`.
@@ -75,6 +81,7 @@ class IterationResult(Model):
     reward: float = 0.0
     n_records: int = 0
     n_records_total: int = 0
+    stage: str | None = None
     dropped: Frozen[dict[str, int]] = {}
     unjudged: Frozen[dict[str, int]] = {}
     seconds: Frozen[dict[str, float]] = {}
@@ -226,7 +233,7 @@ class IterationFiles:
     def check_adapter(self) -> None:
         """Refuse a damaged adapter (RunDirectoryError); a missing one is left to the predictor."""
         if self.is_finished:
-            self._refuse_damage(self.read_result(), below="adapter/", large=True)
+            self._refuse_damage(below="adapter/", large=True)
 
     # --- evaluation ---
 
@@ -276,29 +283,27 @@ class IterationFiles:
     def check(self) -> None:
         """Refuse files that are not as marked, by a RunDirectoryError that names the first."""
         if self.is_finished:
-            self._refuse_damage(self.read_result())
+            self._refuse_damage()
         else:
             self.marks.check(missing=False)
 
-    def _refuse_damage(
-        self, result: IterationResult, *, below: str = "", large: bool = False
-    ) -> None:
+    def _refuse_damage(self, *, below: str = "", large: bool = False) -> None:
         way_out = (
             f"restore it, or remove {self.directory.name} and all later folders in "
             f"{self.directory.parent}: the same command then does these iterations again"
         )
-        refuse_damage(self.directory, result.files, way_out, below=below, large=large)
+        marks = self.read_result().files
+        refuse_damage(self.directory, marks, way_out, below=below, large=large)
 
 
 def finished_iterations(root: Path) -> list[IterationFiles]:
     """The finished iterations below `root`, from 000 on; RunDirectoryError if there is a gap."""
     numbers = sorted(int(p.parent.name) for p in root.glob("[0-9]*/iteration.json"))
-    for expected, number in enumerate(numbers):
-        if number != expected:
-            raise RunDirectoryError(
-                f"{root / f'{expected:03d}' / 'iteration.json'} is missing, and iteration "
-                f"{number:03d} is finished: restore it, or start the run over"
-            )
+    if missing := {*range(len(numbers))} - {*numbers}:
+        raise RunDirectoryError(
+            f"{root / f'{min(missing):03d}' / 'iteration.json'} is missing, and iteration "
+            f"{numbers[-1]:03d} is finished: restore it, or start the run over"
+        )
     return [IterationFiles(root, number) for number in numbers]
 
 
@@ -314,3 +319,140 @@ def refuse_damaged_run(directory: Path) -> None:
     """Check that all files of a finished run are as they were written (`IterationFiles.check`)."""
     checked_iterations(directory / "iterations")
     MarkedFolder(directory, "restore it, or run the episode again").check()
+
+
+# --- the student of an iteration ---
+
+
+def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: int | None) -> None:
+    """Load an iteration's adapter in `root`, the folder `iterations/`; None loads the base student.
+
+    Raises:
+        RunDirectoryError: if the adapter is damaged.
+    """
+    if adapter is None:
+        predictor.reset()
+        return
+    files = IterationFiles(root, adapter)
+    files.check_adapter()
+    predictor.load(files.adapter)
+    if isinstance(predictor, SharesBase):
+        predictor.remember_former(former_of(root, adapter))
+
+
+def former_of(root: Path, adapter: int) -> Path | None:
+    """The folder with the student's adapter from before the training of that iteration."""
+    return folder_of(root, IterationFiles(root, adapter - 1).read_result().adapter)
+
+
+def folder_of(root: Path, adapter: int | None) -> Path | None:
+    """The folder with the adapter that was trained in that iteration; None for no training."""
+    return None if adapter is None else IterationFiles(root, adapter).adapter
+
+
+# --- all finished iterations ---
+
+
+class History:
+    """Finished iterations, the base student first, and the records trained on.
+
+    Records are read from the folders when needed, so that the cost of a step does not grow with
+    their number.
+
+    Args:
+        root: the folder `iterations/`.
+        options: of the episode.
+        finished: its finished iterations.
+    """
+
+    def __init__(
+        self, root: Path, options: TeachingOptions, finished: Iterable[IterationFiles] = ()
+    ) -> None:
+        self.results: list[IterationResult] = []
+        self._root, self._options = root, options
+        self._taught: list[IterationResult] = []
+        self._gathering: list[IterationResult] = []
+        for files in finished:
+            self.append(files.read_result())
+
+    @property
+    def last(self) -> IterationResult:
+        """The last finished iteration."""
+        return self.results[-1]
+
+    @property
+    def records(self) -> list[TrainingDatum]:
+        """All accepted records, but none of a training that the gate refused."""
+        return self._read([*self._taught, *self._gathering])
+
+    @property
+    def gathered(self) -> list[TrainingDatum]:
+        """The accepted records since the last training (see `generations_per_training`)."""
+        return self._read(self._gathering)
+
+    @property
+    def stage(self) -> str | None:
+        """The training stage that the next records need; None for any."""
+        earlier = self._taught if self._options.mode == "accumulate" else []
+        return next((one.stage for one in (*earlier, *self._gathering)), None)
+
+    def trains_in(self, iteration: int, records: int) -> bool:
+        """True if the student is trained in this iteration, False if it only gathers records.
+
+        Args:
+            records: the number of the episode's records with those of this iteration. If they reach
+                `max_records`, the episode ends, so the student is trained.
+        """
+        most, each = self._options.max_records, self._options.generations_per_training
+        return (most is not None and records >= most) or iteration % each == 0
+
+    def append(self, result: IterationResult) -> None:
+        """Add a finished iteration."""
+        self.results.append(result)
+        self._gathering += [result] * bool(result.n_records)
+        if self.trains_in(result.iteration, result.n_records_total):
+            if result.refused is None:  # its records are not trained on again
+                self._taught += self._gathering
+            self._gathering = []
+
+    def training_records(self, accepted: Sequence[TrainingDatum], seed: int) -> list[TrainingDatum]:
+        """The records of the next training: earlier ones as the options say, then its own.
+
+        Its own are those gathered since the last training, and `accepted`.
+        """
+        if self._options.mode == "accumulate":
+            return [*self.records, *accepted]
+        own = [*self.gathered, *accepted]
+        rng = derive_rng(seed, len(self.results), "replay")
+        return [*self.sample(self._options.replay, stage_of(own[0]), rng), *own]
+
+    def sample(self, size: int, stage: str, rng: np.random.Generator) -> list[TrainingDatum]:
+        """Draw up to `size` of the records taught in this training stage, and keep their order."""
+        taught = [one for one in self._taught if one.stage == stage]
+        ends = list(accumulate(result.n_records for result in taught))
+        size = min(size, ends[-1] if ends else 0)
+        if not size:
+            return []
+        picks = np.sort(rng.choice(ends[-1], size, replace=False))
+        iterations = np.searchsorted(ends, picks, side="right")
+        rows = picks - np.array([0, *ends])[iterations]
+        return [
+            record
+            for i in np.unique(iterations)
+            for record in IterationFiles(self._root, taught[i].iteration).read_records(
+                set(rows[iterations == i].tolist())
+            )
+        ]
+
+    def _read(self, iterations: Iterable[IterationResult]) -> list[TrainingDatum]:
+        files = (IterationFiles(self._root, one.iteration) for one in iterations)
+        return [record for one in files for record in one.read_records()]
+
+
+def aim_reached(
+    score: float, records: int, target_score: float | None, max_records: int | None
+) -> bool:
+    """True if the validation score or the number of records ends an episode."""
+    return (target_score is not None and score >= target_score) or (
+        max_records is not None and records >= max_records
+    )

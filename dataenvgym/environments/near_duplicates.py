@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,15 +21,46 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dataenvgym.records import TrainingDatum
+from dataenvgym.tasks.words import plain
+
 if TYPE_CHECKING:
     from datasketch import MinHash
 
 _PERMUTATIONS = 128
 _SLACK = 0.15
+_STOPS = ".?!:;"
+_SIGNS = "+*/^<>=%~|$\\#-"
+_ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
 
-Shingles = frozenset[bytes]
 Bands = NDArray[np.uint64]
 """The bands of some texts, one row per text; zeros for texts that are too short."""
+
+
+def record_text(record: TrainingDatum) -> str:
+    """Everything that distinguishes a record, as one text."""
+    return "\n".join([record.kind, *record.marks(), *record.parts()])
+
+
+def normalized(text: str) -> str:
+    """Keep casefolded words, numbers and mathematical signs, one space apart; no punctuation."""
+    return " ".join(word for word in words_and_stops(text) if word not in _STOPS)
+
+
+def words_and_stops(text: str) -> list[str]:
+    """Split into casefolded words, numbers, mathematical signs and ends of sentences."""
+    text = plain(text).casefold()
+    if text.isascii():
+        return _ASCII.findall(text)
+    spaced = []
+    for character in text:
+        category = unicodedata.category(character)[0]
+        if category in "LMN":  # combining marks are vowels in many scripts: part of words
+            spaced.append(character)
+        else:
+            is_kept = category == "S" or character in _SIGNS or character in _STOPS
+            spaced.append(f" {character} " if is_kept else " ")
+    return "".join(spaced).split()
 
 
 @dataclass(frozen=True)
@@ -130,7 +162,7 @@ class SeenTexts:
         return is_similar and _numbers(text) == _numbers(other)
 
 
-def _shingles(text: str) -> Shingles:
+def _shingles(text: str) -> frozenset[bytes]:
     """The text's word 3-grams."""
     words = text.encode().split(b" ")
     return frozenset(map(b" ".join, zip(words, words[1:], words[2:], strict=False)))

@@ -12,7 +12,6 @@ from dataenvgym.records import PerformanceReport
 if TYPE_CHECKING:
     from dataenvgym.environments.skill_tree.forest import Forest
 
-RENDER_MODES = ("ansi",)
 _WIDEST = 23
 """The most characters of a name, so that a forest fits into 80 columns."""
 
@@ -41,7 +40,7 @@ def skill_table(base: PerformanceReport, now: PerformanceReport) -> str:
         )
         for s in now.skills
     ]
-    return _table(("category", "skill", "n", "base", "now"), rows, texts=2)
+    return _table(("category", "skill", "n", "base", "now"), rows)
 
 
 def forest_table(forest: Forest) -> str:
@@ -51,7 +50,7 @@ def forest_table(forest: Forest) -> str:
         for skill, subskill, allocation, made, move, *shares in forest_rows(forest)
     ]
     names = ("skill", "subskill", "allotted", "made", "valid.", "untaught", "train")
-    return _table(names, rows, texts=2)
+    return _table(names, rows)
 
 
 def forest_rows(
@@ -74,18 +73,17 @@ def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -> str:
-    """Align columns under their names; the first `texts` columns are left-aligned."""
-    lines = [names]
-    for row in rows:  # printable, on one line, and cut if too wide
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Align columns under their names, the first two to the left; cells are printable and short."""
+    lines = [list(names)]
+    for row in rows:
         cells = ("".join(c if c.isprintable() else " " for c in cell) for cell in row)
         lines.append([shorten(cell, _WIDEST) for cell in cells])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
-    aligned = (
-        [
-            c.ljust(w) if i < texts else c.rjust(w)
-            for i, (c, w) in enumerate(zip(line, widths, strict=True))
-        ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
         for line in lines
     )
-    return "\n".join("  ".join(line).rstrip() for line in aligned)

@@ -40,11 +40,11 @@ class TimedPredictor(ForwardingPredictor):
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        self._waiting.begin()
+        self._waiting.add(1)
         try:
             return super().predict(conversations, sampling)
         finally:
-            self._waiting.end()
+            self._waiting.add(-1)
 
     def own_with_adapter(self, folder: Path | None) -> TimedPredictor:
         return TimedPredictor(self._predictor.with_adapter(folder), self._waiting)
@@ -52,47 +52,30 @@ class TimedPredictor(ForwardingPredictor):
     def own_submit(
         self, conversation: Conversation, sampling: SamplingParameters
     ) -> Future[Reply | Failure]:
-        self._waiting.begin()
+        self._waiting.add(1)
         try:
             future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
         except BaseException:
-            self._waiting.end()
+            self._waiting.add(-1)
             raise
-        future.add_done_callback(lambda _: self._waiting.end())
+        future.add_done_callback(lambda _: self._waiting.add(-1))
         return future
 
 
 class _Stopwatch:
-    """Runs from the first `begin` to the last `end`; any thread may call either."""
+    """Runs while something is waited for; any thread may `add` 1 or -1."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._running = 0
-        self._began = 0.0
+        self.seconds, self._running, self._began = 0.0, 0, 0.0
         self._lock = threading.Lock()
 
-    def begin(self) -> None:
+    def add(self, count: int) -> None:
         with self._lock:
             if not self._running:
                 self._began = time.perf_counter()
-            self._running += 1
-
-    def end(self) -> None:
-        with self._lock:
-            self._running -= 1
+            self._running += count
             if not self._running:
                 self.seconds += time.perf_counter() - self._began
-
-
-def _refusing(method: str) -> Callable[..., NoReturn]:
-    def refuse(self: ShownStudent, *arguments: object, **named: object) -> NoReturn:
-        raise AgentError(
-            f"the agent called {method}() of the student, which only the environment may do: an "
-            "agent asks it with predict(), and teaches it with the records that it returns. For "
-            "experiments make your own predictor"
-        )
-
-    return refuse
 
 
 class ShownStudent(ForwardingPredictor):
@@ -125,9 +108,14 @@ class ShownStudent(ForwardingPredictor):
             raise AgentError("records can be tried by agents, policies and engines only")
         return self._trial(records)
 
-    train, load, reset, remember_former = map(
-        _refusing, ("train", "load", "reset", "remember_former")
-    )
+    def _refuse(self, *arguments: object, **named: object) -> NoReturn:
+        raise AgentError(
+            "the agent called train(), load() or reset() of the student, which only the "
+            "environment may do: an agent asks it with predict(), and teaches it with the records "
+            "that it returns. For experiments make your own predictor"
+        )
+
+    train = load = reset = remember_former = _refuse
 
     def __getattr__(self, name: str) -> Any:
         # options that could be changed, and `_predictor`, which a copy in the making has not yet

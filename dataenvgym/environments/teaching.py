@@ -3,9 +3,8 @@
     reset() -> the base student's results
     step(action) -> records -> check -> train -> evaluate -> new results, change in score
 
-`TeachingEnvironment` is this loop, for any kind of action. In `OpenEnded` and `SkillList` (see
-`record_environments`) the action is the records; in `SkillTree` (see `skill_tree`) an engine writes
-them.
+`TeachingEnvironment` is this loop, for any kind of action. In `OpenEnded` and `SkillList` the
+action is the records; in `SkillTree` (see `skill_tree`) an engine writes them.
 
 All results of an iteration are files (see `iterations`). With a `directory`, a killed episode
 continues after the last finished phase (`reset(options={"resume": True})`, then `step` with the
@@ -17,21 +16,21 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, SupportsFloat
 
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.identity import identity_of
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
-from dataenvgym.environments.options import Held, Mode, ResetOptions, TeachingOptions, parse_action
-from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.rendering import RENDER_MODES, headline, skill_table
+from dataenvgym.environments.checks import CheckedRecord, parse_action, stamp
+from dataenvgym.environments.episode_directory import EpisodeDirectory, identity_of
+from dataenvgym.environments.interface import PhaseClock
+from dataenvgym.environments.iterations import IterationFiles, IterationResult, aim_reached
+from dataenvgym.environments.options import Held, Mode, TeachingOptions
+from dataenvgym.environments.rendering import headline, skill_table
 from dataenvgym.environments.teaching_episode import TeachingEpisode
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     Describes,
     RecordCheckInterface,
@@ -42,7 +41,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.options import Given
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
-from dataenvgym.records.spaces import CompletedInstancesSpace, ReportSpace
+from dataenvgym.records.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
 from dataenvgym.students.predictors.checkpoints import check_prompts
 
 Observation = dict[str, Any]
@@ -86,7 +85,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": list(RENDER_MODES),
+        "render_modes": ["ansi"],
         "render_fps": 1,
         "shows_skills": True,
     }
@@ -111,23 +110,20 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     ) -> None:
         expect(task, TaskInterface, "task")
         expect(predictor, TrainablePredictorInterface, "predictor")
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ConfigurationError(
-                f"render_mode is {render_mode!r}, expected 'ansi' (text) or None."
-                f"{did_you_mean(str(render_mode), RENDER_MODES)}"
-            )
+        if render_mode not in (None, "ansi"):
+            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.task = task
         self.predictor = predictor
         self.options = TeachingOptions(
-            mode,
-            replay,
-            target_score,
-            max_records,
-            similarity,
-            gate,
-            held,
-            generations_per_training,
+            mode=mode,
+            replay=replay,
+            target_score=target_score,
+            max_records=max_records,
+            similarity=similarity,
+            gate=gate,
+            held=held,
+            generations_per_training=generations_per_training,
         )
         self.labeler = labeler
         self.quality = tuple(quality)
@@ -152,17 +148,28 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 describes the others, and the contents of `info`.
 
         Raises:
-            ConfigurationError: for an unknown option.
+            TypeError: for an unknown option.
             RunDirectoryError: if `directory` has an episode and `options` neither resume nor
                 replace it, if it began with another student or task, or if one of its files is
                 damaged or missing.
         """
         super().reset(seed=seed)
-        asked = ResetOptions.parse(options)
-        if asked.directory is not None:
-            self._folder.move_to(asked.directory)
-        finished = self._folder.claim(asked, self._identity)
-        self.clock = asked.clock
+        return self._begin(**(options or {}))
+
+    def _begin(
+        self,
+        *,
+        resume: bool = False,
+        fresh: bool = False,
+        directory: str | Path | None = None,
+        test_tasks: Sequence[TaskInterface] = (),
+        clock: PhaseClock | None = None,
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin or continue an episode with these options of `reset`."""
+        if directory is not None:
+            self._folder.move_to(directory)
+        finished = self._folder.claim(self._identity, resume=resume, fresh=fresh)
+        self.clock = clock or PhaseClock()
         episode = self._episode = TeachingEpisode(
             task=self.task,
             predictor=self.predictor,
@@ -172,15 +179,15 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             folder=self._folder,
             seed=self._seed,
             clock=self.clock,
+            finished=finished,
+            test_tasks=test_tasks,
         )
-        episode.restore(finished, asked.test_tasks)
         if finished:
-            report = episode.history.last.report
-            shown = episode.shown(finished[-1].number, episode.continue_from(finished), report)
+            shown = episode.shown(finished[-1].number, *episode.go_back())
             self.go_on_from(finished[-1], shown[0])
         else:
             check_prompts(self.predictor, self.task)
-            files = IterationFiles(self._folder.iterations, 0)
+            files = episode.files(0)
             self.clock.start(0)
             began = time.perf_counter()
             completed, report = episode.evaluate(files)
@@ -206,7 +213,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         action = self.parse(action)
         files = episode.open_next()
         began = time.perf_counter() - self.clock.seconds.get("agent", 0.0)
-        try:
+        with episode.undone_if_it_fails():
             records = self.records_of(files, action)
             checked = episode.check(files, records)
             self.before_training(files, checked.accepted)
@@ -218,9 +225,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
                 completed, report = episode.turn_back(files, refused)
             shown = episode.shown(files.number, completed, report)
             self.learn_from(files, taught, *shown)
-        except BaseException as error:  # Ctrl-C in a notebook too
-            episode.student.go_back(episode.history.last.adapter, error)
-            raise
         result = episode.finish(files, report, began=began, checked=checked, adapter=adapter)
         observation = self.observe(tuple(shown[0]), shown[1])
         return observation, result.reward, self.is_over, False, self._info()
@@ -326,7 +330,10 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     @property
     def is_over(self) -> bool:
         """True if the target score or the record budget is reached."""
-        return self.options.end_at(self.results[-1])
+        last, options = self.results[-1], self.options
+        return aim_reached(
+            last.val_score, last.n_records_total, options.target_score, options.max_records
+        )
 
     def _in_progress(self, method: str) -> TeachingEpisode:
         """The episode; ResetNeeded before the first `reset`."""
@@ -335,7 +342,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return self._episode
 
     def _identity(self) -> dict[str, Any]:
-        options = {**asdict(self.options), "seed": self._seed}
+        options = {**self.options.model_dump(), "seed": self._seed}
         if self.labeler is not None and isinstance(self.labeler, Describes):
             options["skills"] = self.labeler.describe()
         if self.quality:
@@ -348,10 +355,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _parse_records(self, records: Any) -> tuple[TrainingDatum, ...]:
         # records that are trained on together must have the same stage
-        history = self._in_progress("step").history
-        together = history.records if self.options.mode == "accumulate" else history.gathered
-        beside = together[:1]
-        return parse_action(records, beside=beside)
+        return parse_action(records, self._in_progress("step").history.stage)
 
     @property
     def _seed(self) -> int:
@@ -369,3 +373,48 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             "n_dropped": float(sum(last.dropped.values())),
             "refused": float(last.refused is not None),
         }
+
+
+# --- environments in which the agent writes the records itself ---
+
+
+class RecordEnvironment(TeachingEnvironment):
+    """The action is a batch of training records (models or mappings)."""
+
+    @cached_property
+    def action_space(self) -> gymnasium.Space[Any]:  # type: ignore[override]
+        return RecordsSpace()
+
+    def parse(self, action: Any) -> tuple[TrainingDatum, ...]:
+        return self._parse_records(action)
+
+    def records_of(
+        self, files: IterationFiles, action: Sequence[TrainingDatum]
+    ) -> Sequence[TrainingDatum]:
+        records = stamp(action, files.number)
+        if files.read_submitted() != records:
+            files.clear()
+            files.write_records(CheckedRecord(record=record) for record in records)
+        return records
+
+    def pending_action(self) -> list[TrainingDatum] | None:
+        return self._files_of_next.read_submitted()
+
+
+class OpenEnded(RecordEnvironment):
+    """The agent sees the evaluated instances and the overall score, but no skills."""
+
+    metadata: ClassVar[dict[str, Any]] = {**TeachingEnvironment.metadata, "shows_skills": False}  # type: ignore[misc]
+
+    def observe(
+        self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
+    ) -> Observation:
+        shown = tuple(each.with_skill(None, None) for each in completed)
+        hidden: dict[str, Any] = {"skills": ()}
+        if report.refused is not None:
+            hidden["refused"] = report.refused.model_copy(update={"skills": ()})
+        return {"completed": shown, "report": report.model_copy(update=hidden)}
+
+
+class SkillList(RecordEnvironment):
+    """The agent sees the evaluated instances with their skills, and the report by skill."""

@@ -1,57 +1,90 @@
 """One episode: its student, its records so far, and the phases of its iterations.
 
-restore -> evaluate -> finish, then for each action: check -> train -> evaluate -> gate -> finish
+begin -> evaluate -> finish, then for each action: check -> train -> evaluate -> gate -> finish
 
-A trial trains and evaluates the student in the same way, and keeps nothing of it.
+A trial trains and evaluates the student in the same way, and keeps nothing of it. Several episodes
+may use one predictor in turn: each loads its own adapter again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dataenvgym.environments.checks import (
     CheckedRecords,
     RecordChecks,
     RecordJudge,
     reasons_in_words,
+    stamp,
 )
 from dataenvgym.environments.episode_directory import EpisodeDirectory
 from dataenvgym.environments.gate import refusal
-from dataenvgym.environments.history import History
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
-from dataenvgym.environments.options import TeachingOptions, stamp
-from dataenvgym.environments.phases import PhaseClock
+from dataenvgym.environments.interface import PhaseClock
+from dataenvgym.environments.iterations import (
+    History,
+    IterationFiles,
+    IterationResult,
+    folder_of,
+    load_adapter,
+)
+from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.shown_student import ShownStudent, TimedPredictor
-from dataenvgym.environments.student import Student
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
 from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
+    PhaseFactory,
     RecordCheckInterface,
+    SharesBase,
     SkillLabelerInterface,
     TaskInterface,
     TrainablePredictorInterface,
+    TrainingRun,
 )
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
+from dataenvgym.seeding import derive_seed
+from dataenvgym.students.llama_factory import stage_of
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import Task, attempts_for
 
-_TRIED = (
-    "records were tried on the student without being kept: each trial costs a training and an "
-    "evaluation on the validation split, which agents without trials do not have"
-)
+Results = tuple[list[CompletedTaskInstance], PerformanceReport]
+
+_HOLDERS: WeakValueDictionary[int, TeachingEpisode] = WeakValueDictionary()
+"""The episode whose adapter a predictor has, by the `id` of the predictor: a fact about the
+predictor, which episodes of several contexts may use in turn."""
+_IN_USE: set[int] = set()
+
+
+@contextmanager
+def used_alone(predictor: TrainablePredictorInterface) -> Iterator[None]:
+    """Let only one episode of this process run with the predictor; else ConfigurationError."""
+    if id(predictor) in _IN_USE:
+        raise ConfigurationError(
+            f"another episode in this process runs with the same {type(predictor).__name__} "
+            "object: give each episode a predictor of its own, or run them one after another"
+        )
+    _IN_USE.add(id(predictor))
+    try:
+        yield
+    finally:
+        _IN_USE.discard(id(predictor))
 
 
 @dataclass
 class TeachingEpisode:
-    """The parts of an episode, and its progress so far.
+    """An episode in a folder, and its progress so far, restored from its finished iterations.
 
     Attributes:
         task, predictor, options, labeler, quality: as in `TeachingEnvironment`.
         folder: has its files, and the adapters of the student.
         seed: of all its random choices.
+        finished: its finished iterations.
+        test_tasks: further tasks whose problems the records must not give away.
     """
 
     task: TaskInterface
@@ -62,45 +95,67 @@ class TeachingEpisode:
     folder: EpisodeDirectory
     seed: int
     clock: PhaseClock
-    history: History = field(default_factory=History)
-    checks: RecordChecks = field(default_factory=RecordChecks)
-    student: Student = field(init=False)
+    finished: Sequence[IterationFiles]
+    test_tasks: Sequence[TaskInterface]
+    history: History = field(init=False)
+    checks: RecordChecks = field(init=False)
     _marks: dict[Any, bytes] = field(default_factory=dict)  # of the problems evaluated so far
 
     def __post_init__(self) -> None:
-        self.student = Student(self.predictor, self.folder, self.options)
-
-    def restore(
-        self, finished: Sequence[IterationFiles], test_tasks: Sequence[TaskInterface]
-    ) -> None:
-        """Restore the state after finished iterations from their files."""
-        root = self.folder.iterations
-        self.history = History.of(root, finished, self.options)
+        self.root = self.folder.iterations
+        self.history = History(self.root, self.options, self.finished)
         self.checks = RecordChecks(
             self.task,
-            others=test_tasks,
+            others=self.test_tasks,
             similarity=self.options.similarity,
             max_records=self.options.max_records,
         )
-        for one in finished if self.checks.learns else ():
-            self.checks.learn(one.read_trained() or ())
-        for one in finished[1:]:
-            self.checks.accept(one.read_records(), iteration=one.number, bands=one.read_bands())
-        self.student.take()
+        for one in self.finished:
+            if self.checks.learns:
+                self.checks.learn(one.read_trained() or ())
+            if one.number:
+                records, bands = one.read_records(), one.read_bands()
+                self.checks.accept(records, iteration=one.number, bands=bands)
+        _HOLDERS[id(self.predictor)] = self
         self.predictor.reset()
 
-    def continue_from(self, finished: Sequence[IterationFiles]) -> list[CompletedTaskInstance]:
-        """Load the student of the last of these iterations; return its completed instances."""
-        self.student.load(self.history.last.adapter)
-        return self._answered(finished[-1])
+    def files(self, number: int) -> IterationFiles:
+        """The files of an iteration."""
+        return IterationFiles(self.root, number)
+
+    def go_back(self) -> Results:
+        """Load the student of the last finished iteration, and read its results."""
+        self._load()
+        last = self.history.last
+        return self._answered(self._last_files), last.report
+
+    def _load(self) -> None:
+        load_adapter(self.predictor, self.root, self.history.last.adapter)
+
+    @contextmanager
+    def undone_if_it_fails(self) -> Iterator[None]:
+        """Restore the student if the block fails; if that fails too, a note on the error says so.
+
+        Even an interrupt (Ctrl-C in a notebook) leaves the student as before.
+        """
+        try:
+            yield
+        except BaseException as error:
+            try:
+                self._load()
+            except DataEnvGymError as another:
+                error.add_note(f"the student could not be restored either: {another}")
+            raise
 
     def open_next(self) -> IterationFiles:
         """Start timing the next or interrupted iteration, and return its files.
 
         If another episode has used the predictor since, its adapter is replaced by this one's.
         """
-        self.student.hold(self.history.last.adapter)
-        files = IterationFiles(self.folder.iterations, len(self.history.results))
+        if _HOLDERS.get(id(self.predictor)) is not self:
+            self._load()
+            _HOLDERS[id(self.predictor)] = self
+        files = self.files(len(self.history.results))
         if self.clock.iteration != files.number:
             self.clock.start(files.number)
         return files
@@ -111,13 +166,13 @@ class TeachingEpisode:
         """Check the records, unless `files` already has the result."""
         with self.clock("check"):
             if (checked := files.read_checked()) is None:
-                checked = self.judged(files.number, records)
+                checked = self._judged(files.number, records)
                 if checked and not checked.accepted:
                     warn_run(f"no record was accepted: {reasons_in_words(checked.reasons)}")
                 files.write_records(checked)
         return checked
 
-    def judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
+    def _judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
         """Check the stamped records of this iteration without writing files."""
         received = task_of(self.task).received(records, lambda: self.history.records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
@@ -135,21 +190,25 @@ class TeachingEpisode:
         An iteration that only gathers records does not train.
         """
         last = self.history.last
-        if not self.options.trains_in(files.number, last.n_records_total + len(accepted)):
+        if not self.history.trains_in(files.number, last.n_records_total + len(accepted)):
             return last.adapter
         with files.training():
-            return self.student.train(
-                accepted,
-                files,
-                self.history,
-                seed=self.seed,
-                clock=self.clock,
-                as_trained=task_of(self.task).as_trained,
-            )
+            return self._train(files, accepted, self.clock)
 
-    def evaluate(
-        self, files: IterationFiles, adapter: int | None = None
-    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+    def _train(
+        self, files: IterationFiles, accepted: Sequence[TrainingDatum], clock: PhaseClock
+    ) -> int | None:
+        last = self.history.last
+        if not (accepted or self.history.gathered):
+            return last.adapter
+        records = self.history.training_records(accepted, self.seed)
+        run = training_run(self.options, files.number, files.directory, self.seed, clock)
+        self.predictor.train(task_of(self.task).as_trained(records), run)
+        if isinstance(self.predictor, SharesBase):
+            self.predictor.remember_former(folder_of(self.root, last.adapter))
+        return files.number
+
+    def evaluate(self, files: IterationFiles, adapter: int | None = None) -> Results:
         """Evaluate the student on the validation split, unless `files` has its answers.
 
         A student that is unchanged and greedy would repeat its answers, and is not asked again; nor
@@ -164,8 +223,14 @@ class TeachingEpisode:
             EvaluationError: if nothing could be scored. Nothing is saved then, so a resumed run
                 tries again.
         """
-        if self._repeats(files.number, adapter):
-            files.repeat(self._last_files)
+        if files.number and adapter == self.history.last.adapter:
+            is_greedy = isinstance(self.task, Task) and not (
+                self.task.sampling.temperature or self.task.others
+            )
+            # failed calls are tried again
+            is_same = is_greedy and not self.history.last.n_errors
+            if is_same or files.number % self.options.generations_per_training:
+                files.repeat(self._last_files)
         completed, report = self._evaluated(files, self.clock)
         self.checks.learn(completed)
         return completed, report
@@ -183,15 +248,11 @@ class TeachingEpisode:
         held = () if self.options.held == "all" else taught
         return refusal(before, completed, self.options.gate, held)
 
-    def turn_back(
-        self, files: IterationFiles, refused: Refusal
-    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+    def turn_back(self, files: IterationFiles, refused: Refusal) -> Results:
         """Return to the student before this iteration; its results become the iteration's."""
-        last = self.history.last
-        self.student.load(last.adapter)
         files.refuse(self._last_files)
-        report = last.report.model_copy(update={"refused": refused})
-        return self._answered(self._last_files), report
+        completed, report = self.go_back()
+        return completed, report.model_copy(update={"refused": refused})
 
     def shown(
         self, number: int, completed: Sequence[CompletedTaskInstance], report: PerformanceReport
@@ -228,46 +289,37 @@ class TeachingEpisode:
             reward=reward,
             n_records=len(accepted),
             n_records_total=total + len(accepted),
+            stage=stage_of(accepted[0]) if accepted else None,
             dropped=checked.reasons,
             unjudged=checked.unjudged,
             seconds={**self.clock.seconds, "total": time.perf_counter() - began},
             adapter=adapter,
         )
         result = files.write_result(result)
-        self.history.append(result, accepted)
+        self.history.append(result)
         return result
-
-    # --- a trial ---
 
     def trial(self, records: Sequence[TrainingDatum]) -> PerformanceReport:
         """Report the result of a step with these records; see `TeachingEnvironment.trial`."""
-        previous = self.history.last
         number = self.open_next().number
         began = time.perf_counter()
-        warn_run(_TRIED)  # in each iteration, so that a resumed run has the same warnings
+        # in each iteration, so that a resumed run has the same warnings
+        warn_run(
+            "records were tried on the student without being kept: each trial costs a training and "
+            "an evaluation on the validation split, which agents without trials do not have"
+        )
         clock = PhaseClock()  # its phases do not count for the iteration
-        with self.folder.scratch() as folder:
-            try:
-                files = IterationFiles(folder, number)
-                files.clear()
-                accepted = self.judged(number, stamp(records, number)).accepted
-                self.student.train(
-                    accepted,
-                    files,
-                    self.history,
-                    seed=self.seed,
-                    clock=clock,
-                    as_trained=task_of(self.task).as_trained,
-                )
-                completed, report = self._evaluated(files, clock, phase="trial")
-                report = report.model_copy(update={"refused": self.refusal(completed, accepted)})
-                self.student.load(previous.adapter)
-            except BaseException as error:
-                self.student.go_back(previous.adapter, error)
-                raise
+        with self.folder.scratch() as folder, self.undone_if_it_fails():
+            files = IterationFiles(folder, number)
+            files.clear()
+            accepted = self._judged(number, stamp(records, number)).accepted
+            self._train(files, accepted, clock)
+            completed, report = self._evaluated(files, clock, phase="trial")
+            report = report.model_copy(update={"refused": self.refusal(completed, accepted)})
+            self._load()
         seconds = time.perf_counter() - began
         self.clock.add("trial", seconds)
-        gain = report.score - previous.report.score
+        gain = report.score - self.history.last.report.score
         score = f"{report.score:.3f} ({gain:+.3f}){', refused' * (report.refused is not None)}"
         tell(f"trial: {len(records)} records, score {score}, {seconds:.0f} s")
         return self.shown(number, completed, report)[1]
@@ -276,7 +328,7 @@ class TeachingEpisode:
 
     def _evaluated(
         self, files: IterationFiles, clock: PhaseClock, *, phase: str = "iteration"
-    ) -> tuple[list[CompletedTaskInstance], PerformanceReport]:
+    ) -> Results:
         """Run an evaluation once; afterwards read it from its file.
 
         Args:
@@ -300,19 +352,9 @@ class TeachingEpisode:
             files.write_completed(completed)  # as the task gave them
         return shown, report
 
-    def _repeats(self, number: int, adapter: int | None) -> bool:
-        """True if the results of the last iteration are this one's too."""
-        if not number or adapter != self.history.last.adapter:
-            return False
-        task = self.task
-        if number % self.options.generations_per_training:
-            return True
-        is_greedy = isinstance(task, Task) and not task.sampling.temperature and not task.others
-        return is_greedy and not self.history.last.n_errors  # failed calls are tried again
-
     @property
     def _last_files(self) -> IterationFiles:
-        return IterationFiles(self.folder.iterations, self.history.last.iteration)
+        return self.files(self.history.last.iteration)
 
     def _answered(self, files: IterationFiles) -> list[CompletedTaskInstance]:
         """The completed instances of a finished iteration."""
@@ -332,3 +374,19 @@ class TeachingEpisode:
         with clock("label"):
             labels = self.labeler.label([c.instance for c in completed])
             return [c.with_skill(*label) for c, label in zip(completed, labels, strict=True)]
+
+
+def training_run(
+    options: TeachingOptions,
+    number: int,
+    directory: Path,
+    seed: int,
+    phase: PhaseFactory = lambda name: nullcontext(),
+) -> TrainingRun:
+    """The training of an iteration, whose files go into `directory`."""
+    return TrainingRun(
+        directory=directory,
+        seed=derive_seed(seed, number, "train"),
+        start="adapter" if options.mode == "incremental" else "base",
+        phase=phase,
+    )

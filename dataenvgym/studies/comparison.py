@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.identity import decisive_values
@@ -412,7 +412,7 @@ def described_config(directory: Path) -> DictConfig:
             "id": identity.get("environment"),
             **{
                 name: identity.get(name, default)
-                for name, default in asdict(TeachingOptions()).items()
+                for name, default in TeachingOptions().model_dump().items()
             },
         },
         "episode": {"iterations": len(summary.iterations) - 1},

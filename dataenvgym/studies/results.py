@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig
 
 from dataenvgym import exact_json
-from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import finished_iterations, refuse_damaged_run
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json

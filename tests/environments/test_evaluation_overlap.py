@@ -10,7 +10,7 @@ from dataenvgym.environments.evaluation_overlap import (
     distinctive_runs,
     runs_of,
 )
-from dataenvgym.environments.record_texts import words_and_stops
+from dataenvgym.environments.near_duplicates import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task
 

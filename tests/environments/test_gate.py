@@ -310,7 +310,7 @@ def test_a_level_that_is_no_probability_is_refused(task, student, gate):
 
 
 def test_another_choice_of_held_skills_is_refused(task, student):
-    with pytest.raises(ConfigurationError, match="mean 'untaught'"):
+    with pytest.raises(ConfigurationError, match="held"):
         SkillList(task, student, gate=0.05, held="untought")
     with pytest.raises(ConfigurationError, match="untaught"):
         SkillList(task, student, held="untaught")

@@ -3,14 +3,10 @@ import pytest
 
 from dataenvgym.environments import iterations
 from dataenvgym.environments.checks import CheckedRecord
-from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.history import History
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
+from dataenvgym.environments.iterations import History, IterationFiles, IterationResult
 from dataenvgym.environments.options import TeachingOptions
-from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.student import Student
 from dataenvgym.records import PerformanceReport, PreferenceDatum, SupervisedDatum, TrainingDatum
-from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.students.llama_factory import stage_of
 
 REPORT = PerformanceReport(task="t", score=0.0, accuracy=0.0, n=1, n_errors=0)
 
@@ -37,8 +33,9 @@ def files(tmp_path):
     for folder, batch in zip(folders, BATCHES, strict=True):
         folder.clear()
         folder.write_records(CheckedRecord(record=one, verdict="accepted") for one in batch)
-        number = folder.number
-        folder.write_result(IterationResult(iteration=number, report=REPORT, n_records=len(batch)))
+        stage = stage_of(batch[0]) if batch else None
+        facts = {"iteration": folder.number, "n_records": len(batch), "stage": stage}
+        folder.write_result(IterationResult(report=REPORT, **facts))
     return folders
 
 
@@ -46,9 +43,9 @@ def files(tmp_path):
 def test_read_from_files_it_is_what_was_appended(files, tmp_path, mode):
     options = TeachingOptions(mode=mode)
     appended = History(tmp_path, options)
-    for folder, batch in zip(files, BATCHES, strict=True):
-        appended.append(folder.read_result(), batch)
-    resumed = History.of(tmp_path, files, options)
+    for folder in files:
+        appended.append(folder.read_result())
+    resumed = History(tmp_path, options, files)
     everything = [record for batch in BATCHES for record in batch]
     for history in (appended, resumed):
         assert history.records == everything
@@ -62,7 +59,7 @@ def test_read_from_files_it_is_what_was_appended(files, tmp_path, mode):
 
 @pytest.mark.parametrize("size", [0, 1, 5, 19, 20, 50])
 def test_a_sample_is_drawn_from_all_records_of_the_stage_in_their_order(files, tmp_path, size):
-    history = History.of(tmp_path, files, TeachingOptions())
+    history = History(tmp_path, TeachingOptions(), files)
     candidates = BATCHES[1] + BATCHES[4] + BATCHES[5]
     drawn = history.sample(size, "sft", np.random.default_rng(size))
     rng = np.random.default_rng(size)
@@ -73,29 +70,13 @@ def test_a_sample_is_drawn_from_all_records_of_the_stage_in_their_order(files, t
 
 
 def test_incremental_training_reads_only_the_records_that_it_replays(files, tmp_path, monkeypatch):
-    trained: list[TrainingDatum] = []
     read: list[str] = []
     parse = iterations.parse_training_datum
     monkeypatch.setattr(
         iterations, "parse_training_datum", lambda value, **k: read.append("") or parse(value, **k)
     )
-
-    class MyStudent(ScriptedPredictor):
-        def train(self, training_data, run) -> None:
-            trained.extend(training_data)
-
-    history = History.of(tmp_path, files, TeachingOptions())
-    read.clear()
-    student = Student(
-        MyStudent(lambda _: ""), EpisodeDirectory(tmp_path), TeachingOptions(replay=3)
-    )
-    next_files = IterationFiles(tmp_path, len(files))
-    student.train(
-        supervised(2, "new"),
-        next_files,
-        history,
-        seed=0,
-        clock=PhaseClock(),
-        as_trained=lambda records: records,
-    )
+    history = History(tmp_path, TeachingOptions(replay=3), files)
+    new = supervised(2, "new")
+    trained = history.training_records(new, 0)
+    assert trained[3:] == new
     assert (len(trained), len(read)) == (3 + 2, 3)

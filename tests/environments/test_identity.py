@@ -5,7 +5,7 @@ from pydantic import Field
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
-from dataenvgym.environments.identity import identity_of, read_identity, refuse_another
+from dataenvgym.environments.episode_directory import identity_of, read_identity, refuse_another
 from dataenvgym.errors import FormatError, RunDirectoryError
 from dataenvgym.records import TaskInstance
 from dataenvgym.storage import read_json, write_json

@@ -1,31 +1,26 @@
 import pytest
 
-from dataenvgym.environments.episode_directory import EpisodeDirectory
-from dataenvgym.environments.options import TeachingOptions
-from dataenvgym.environments.student import Student
+from dataenvgym.environments import SkillList
 from dataenvgym.errors import AdapterError
+from tests.fakes import begun
 
 
-class Forgetful:
-    """A predictor whose adapters are all lost."""
+def test_a_student_that_cannot_be_brought_back_does_not_hide_the_steps_own_error(
+    task, student, records, monkeypatch
+):
+    environment = begun(SkillList(task, student))
+    environment.step(records[:1])
 
-    def __init__(self) -> None:
-        self.calls: list[str] = []
+    def fail(*_: object) -> None:
+        raise ValueError("the step's own")
 
-    def reset(self) -> None:
-        self.calls.append("reset")
-
-    def load(self, path) -> None:
-        self.calls.append(f"load {path.parent.name}")
+    def forget(path: object) -> None:
         raise AdapterError("the adapter is gone")
 
-
-def test_a_student_that_cannot_be_brought_back_does_not_hide_the_steps_own_error(tmp_path):
-    predictor, error = Forgetful(), ValueError("the step's own")
-    student = Student(predictor, EpisodeDirectory(tmp_path), TeachingOptions())
-    student.load(None)
-    with pytest.raises(AdapterError):
-        student.load(3)
-    student.go_back(3, error)
-    assert predictor.calls == ["reset", "load 003", "load 003"]
-    assert error.__notes__ == ["the student could not be restored either: the adapter is gone"]
+    monkeypatch.setattr(student, "train", fail)
+    monkeypatch.setattr(student, "load", forget)
+    with pytest.raises(ValueError, match="own") as caught:
+        environment.step(records[1:])
+    assert caught.value.__notes__ == [
+        "the student could not be restored either: the adapter is gone"
+    ]

@@ -203,15 +203,9 @@ def test_step_before_reset_raises(task, student, records):
         OpenEnded(task, student).step(records)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"resum": True}, "Did you mean 'resume'"),
-        *((odd, "expected a mapping such as") for odd in ([1], "resume", True)),
-    ],
-)
-def test_unknown_reset_options_are_refused(task, student, options, expected):
-    with pytest.raises(ConfigurationError, match=expected):
+@pytest.mark.parametrize("options", [{"resum": True}, [1], "resume", True])
+def test_unknown_reset_options_are_refused(task, student, options):
+    with pytest.raises(TypeError):
         OpenEnded(task, student).reset(options=options)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.environments.simulation.curves import Array, repeated
 from dataenvgym.environments.simulation.predictor import skill_of

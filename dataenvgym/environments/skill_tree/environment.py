@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from dataenvgym.environments.agent_state import read_state
-from dataenvgym.environments.checks import CheckedRecord
+from dataenvgym.environments.checks import CheckedRecord, stamp
+from dataenvgym.environments.episode_directory import read_state
 from dataenvgym.environments.iterations import IterationFiles
-from dataenvgym.environments.options import EnvironmentOptions, stamp
+from dataenvgym.environments.options import EnvironmentOptions
 from dataenvgym.environments.rendering import forest_table
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.environments.skill_tree.actions import (

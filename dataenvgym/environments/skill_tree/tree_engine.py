@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.environments.agent_state import state_of
+from dataenvgym.environments.episode_directory import state_of
 from dataenvgym.environments.skill_tree.actions import Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
 from dataenvgym.environments.skill_tree.transitions import Key

@@ -14,10 +14,8 @@ from typing import Any
 
 from dataenvgym import events
 from dataenvgym.environments.checks import reasons_in_words
-from dataenvgym.environments.interface import TeachingEnvironmentInterface
-from dataenvgym.environments.iterations import read_completed, write_completed
-from dataenvgym.environments.phases import PhaseClock
-from dataenvgym.environments.student import load_adapter
+from dataenvgym.environments.interface import PhaseClock, TeachingEnvironmentInterface
+from dataenvgym.environments.iterations import load_adapter, read_completed, write_completed
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError, escaped
 from dataenvgym.events import ProgressMessage, warn_run
 from dataenvgym.interfaces import TaskInterface

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.agents.skills.catalog import labeled_as_in_run
-from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.environments.skill_tree.files import TreeFiles

@@ -17,12 +17,11 @@ from typing import Any, cast
 import gymnasium
 
 from dataenvgym import events
-from dataenvgym.environments.agent_state import read_state, state_of
-from dataenvgym.environments.identity import read_identity
+from dataenvgym.environments.episode_directory import read_identity, read_state, state_of
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.environments.student import used_alone
+from dataenvgym.environments.teaching_episode import used_alone
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ConfigDict, Field
 
 from dataenvgym.environments import PHASES, IterationResult
-from dataenvgym.environments.options import aim_reached
+from dataenvgym.environments.iterations import aim_reached
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, Refusal, Scores
 from dataenvgym.records.model import Frozen

@@ -23,10 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from dataenvgym.environments.history import History
-from dataenvgym.environments.iterations import IterationResult
+from dataenvgym.environments.iterations import (
+    History,
+    IterationResult,
+    folder_of,
+    load_adapter,
+)
 from dataenvgym.environments.options import TeachingOptions
-from dataenvgym.environments.student import folder_of, load_adapter, training_records, training_run
+from dataenvgym.environments.teaching_episode import training_run
 from dataenvgym.errors import (
     ConfigurationError,
     RunDirectoryError,
@@ -217,7 +221,7 @@ class _Work:
         seed = training.seed
         if repeat:
             seed = derive_seed(seed, "attribution", repeat)
-        run = training_run(training.options, training.number, self._scratch, seed=seed)
+        run = training_run(training.options, training.number, self._scratch, seed)
         records = training.records
         if self._in_order is not None:
             self._in_order.left_out = left_out
@@ -320,15 +324,13 @@ class TrainedIteration:
                 f"iteration {number} of {directory.name!r} {reason}, expected one of {numbers}"
             )
         identity = run.environment
-        known = {n: identity[n] for n in TeachingOptions.__dataclass_fields__ if n in identity}
+        known = {n: identity[n] for n in TeachingOptions.model_fields if n in identity}
         self.options = TeachingOptions(**known)
         self.seed = int(identity.get("seed", run.summary.seed))
         self.root, self.number, self.files = directory / "iterations", number, files
         self.before = run.results[number - 1].adapter
-        history = History.of(self.root, run.iterations[:number], self.options)
-        self.records: list[TrainingDatum] = training_records(
-            self.options, number, files.read_records(), history, seed=self.seed
-        )
+        history = History(self.root, self.options, run.iterations[:number])
+        self.records = history.training_records(files.read_records(), self.seed)
         self.stage = stage_of(self.records[0])
         self.fingerprint = fingerprint(self.result)
 

@@ -14,9 +14,8 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.identity import identity_of, read_identity
-from dataenvgym.environments.iterations import IterationFiles, finished_iterations
-from dataenvgym.environments.student import former_of
+from dataenvgym.environments.episode_directory import identity_of, read_identity
+from dataenvgym.environments.iterations import IterationFiles, finished_iterations, former_of
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.interfaces import (
     PredictorInterface,

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.identity import (
+from dataenvgym.environments.episode_directory import (
     identity_of,
     read_identity,
     refuse_another,
