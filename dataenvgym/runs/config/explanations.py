@@ -34,7 +34,11 @@ def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
     from hydra.errors import OverrideParseException
 
     if isinstance(error, OverrideParseException):
-        return f"{error.override!r} cannot be read{_why_unreadable(error.override)}"
+        key, reason = str(error.override).partition("=")[0], str(error).partition("\n")[0]
+        return (
+            f"{error.override!r} cannot be read: {reason}. A text with '=', ',' or brackets in it "
+            f"goes into two kinds of quotes: '{key}=\"TEXT\"'"
+        )
     text = " ".join(str(error).split())
     typed = " ".join(o.text for o in overrides) or "the configuration files"
     if match := re.match(r"Multiple values for ([^\s.]+)\.", text):
@@ -89,41 +93,9 @@ def explain_reference(error: Exception, overrides: Sequence[Override], known: It
         return (
             f"{name}: the environment variable {match[1]} is not set; set it, or give {name}=VALUE"
         )
-    if match := re.search(r"Interpolation key '([^']*)' not found", reason):
-        return (
-            f"{where} refers to another option: {match[1]!r} not found."
-            f"{did_you_mean(match[1], known)} Refer to an existing one, or give the value itself"
-        )
-    if match := re.search(r"Unsupported interpolation type (\S+)", reason):
-        return (
-            f"{where} refers to something by {match[1]!r}, which is unknown: a reference is "
-            "${KEY}, such as ${seed}, or ${oc.env:NAME} for an environment variable"
-        )
     if match := re.search(r"Missing mandatory value: (\S+)", reason):
         return f"{match[1]} must be given, such as {match[1]}=VALUE: there is no default"
-    if "Recursive" in reason:
-        return f"{where} refers to itself: give the value itself"
-    return f"{where} cannot be worked out ({reason}): give the value itself, {key}=VALUE"
-
-
-def _why_unreadable(text: str) -> str:
-    """Explain an error in Hydra's grammar, and say what to type instead."""
-    key, _, value = text.partition("=")
-    for quote in ("'", '"'):
-        if value.count(quote) % 2:
-            return f": the quote {quote} is never closed"
-    if value.count("(") > value.count(")"):
-        return ": '(' is never closed"
-    in_quotes = "is never closed. In a shell, all of it goes into quotes:"
-    if value.count("[") > value.count("]"):
-        return f": '[' {in_quotes} 'KEY=[a,b]'"
-    if value.count("{") > value.count("}"):
-        example = "'KEY=${seed}'" if "${" in value else "'KEY={a: 1}'"
-        return f": '{{' {in_quotes} {example}"
-    if value.startswith("="):
-        return f": it has two '='. One value is set by one: {key}{value}"
-    escaped = value.replace('"', '\\"')
-    return (
-        f". A value with '=', ',' or brackets in it goes into two kinds of quotes: "
-        f"'{key}=\"{escaped}\"'"
-    )
+    unknown = re.match(r"Interpolation key '([^']*)' not found", reason)
+    meant = did_you_mean(unknown[1], known) if unknown else ""
+    reason = reason.removeprefix("Interpolation ")
+    return f"{where} cannot be worked out: {reason}.{meant} Give the value itself, {key}=VALUE"

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym import exact_json
@@ -26,55 +25,6 @@ marked in their signatures (`dataenvgym.options.Free`)."""
 FREE_SECTIONS = ("executor", "store")
 """Sections that may differ too: where the episode runs, and where else its episodes are stored,
 does not change its results."""
-
-ADDED: tuple[tuple[str, Any], ...] = (
-    ("task.pressure", None),
-    ("task.pressure_on_records", True),
-    ("trainer.scored_clip_high", None),
-    ("trainer.scored_clip_dual", None),
-    ("trainer.scored_kl", None),
-    ("*trainer.pref_discount", None),
-    ("student.format", "chat"),
-    ("predictor.format", "chat"),
-    ("task.others.*.format", "chat"),
-    ("predictor.chat_template_kwargs", None),
-    ("task.others.*.chat_template_kwargs", None),
-    ("*trainer.effective_batch_size", None),
-    ("*trainer.curriculum", None),
-    ("agent.policy*.per_error", None),
-    ("agent.policy*.together", 1),
-    ("agent.policy*.per_skill", None),
-    ("agent.policy*.most_per_skill", None),
-    ("agent.policy*.active", None),
-    ("agent.policy*.most_each", None),
-    ("environment.generations_per_training", 1),
-    ("environment.gate", None),
-    ("environment.held", "all"),
-    ("task.wording", "pocket"),
-    ("task.code", None),
-    ("task.tasks", None),
-    ("task.domain_options", None),
-    ("task.examples", None),
-    ("task.examples_for", "base"),
-    ("task.where", None),
-    ("task.balance", []),
-    ("task.per_cell", None),
-    ("agent.engine*.solution_prompt", None),
-    ("agent.engine*.hypotheses_prompt", None),
-    ("environment.engine*.hypotheses_prompt", None),
-    ("environment.engine*.solution_prompt", None),
-    ("task.format", "plain"),
-    ("task.workflow", "text"),
-    ("task.level", "session"),
-    ("agent.engine*.turn_prompt", "social_turns"),
-    ("agent.engine*.turns", 1),
-    ("agent.engine*.most_negatives", None),
-    ("environment.engine*.most_negatives", None),
-    ("task.checkout", None),
-    ("task.judge_prompt", None),
-)
-"""Options that were added later, with the value that leaves a run as it was before, and is not in
-its identity."""
 
 
 def run_name(config: DictConfig) -> str:
@@ -115,12 +65,7 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
 
     values = without_secrets(OmegaConf.to_container(config, resolve=True))
     free = tuple(f"{key}." for key in free_keys(values))
-    return {
-        k: v
-        for k, v in _flat(values)
-        if not f"{k}.".startswith(free)
-        and not any(v == unchanged and fnmatchcase(k, added) for added, unchanged in ADDED)
-    }
+    return {k: v for k, v in _flat(values) if not f"{k}.".startswith(free)}
 
 
 def free_keys(values: Mapping[Any, Any]) -> list[str]:
