@@ -18,7 +18,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run docs docs-serve test test-slow test-cluster test-external external-llamafactory external-vllm external-smollm2 \
-  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure abilities golden dist \
+  lint lint-types lint-types-of-tests lint-style lint-imports lint-ratchet format measure abilities golden mutants dist \
   bench bench-iteration bench-lm bench-swap bench-rollouts bench-simulation bench-accumulation \
   bench-sandbox bench-tools bench-social bench-adapters figures recipes student clean-venv
 
@@ -156,6 +156,10 @@ abilities: setup
 # minutes on two cores without other work). ARGS="--only math,study" runs some scripts.
 golden: setup
 	@$(BIN)/python -m tools.golden $(BASE) $(ARGS)
+
+# Do the fast tests notice as many faults as they did? HEAD against tools/mutants/drawn.jsonl.
+mutants: setup
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 # The wheel and the sdist, checked, in dist/.
 dist: setup

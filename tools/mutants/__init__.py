@@ -1,0 +1,1 @@
+"""Faults for the tests to notice; see `__main__.py`."""
