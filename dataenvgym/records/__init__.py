@@ -5,9 +5,8 @@ instances      TaskInstance: one problem; CompletedTaskInstance: the problem wit
                the reward and, if the infrastructure failed, the error
 usage          Usage: what replies of models took: tokens, seconds and money
 reports        PerformanceReport: a summary of completed instances, overall and by skill
-datum          what all training records share: Provenance, LabeledAnswers
-training       TrainingDatum: one record for training, of one of six kinds
-parsing        training records from untrusted data
+training       TrainingDatum: one record for training, of one of six kinds, and its Provenance;
+               parses records from untrusted data
 model          the common base
 
 Models are parsed once, at the boundary (`parse_training_datum`, `parse_training_data`), and
@@ -22,7 +21,6 @@ from dataenvgym.records.conversations import (
     is_one_turn,
     turns_of,
 )
-from dataenvgym.records.datum import LabeledAnswer, Provenance, all_hold
 from dataenvgym.records.instances import (
     CompletedTaskInstance,
     Scores,
@@ -32,17 +30,21 @@ from dataenvgym.records.instances import (
     hashed_json,
 )
 from dataenvgym.records.model import Json, Model, Note, Text
-from dataenvgym.records.parsing import parse_training_data, parse_training_datum
 from dataenvgym.records.reports import PerformanceReport, Refusal, SkillReport
 from dataenvgym.records.training import (
     ChatDatum,
     DatumKind,
     KTODatum,
+    LabeledAnswer,
     PreferenceDatum,
+    Provenance,
     ScoredDatum,
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
+    all_hold,
+    parse_training_data,
+    parse_training_datum,
 )
 
 __all__ = [

@@ -28,10 +28,9 @@ from gymnasium.error import Error
 from pydantic import TypeAdapter
 
 from dataenvgym.records.conversations import Conversation, Message
-from dataenvgym.records.datum import Datum, Provenance
 from dataenvgym.records.instances import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.reports import PerformanceReport, SkillReport
-from dataenvgym.records.training import SupervisedDatum, TrainingDatum
+from dataenvgym.records.training import Datum, Provenance, SupervisedDatum, TrainingDatum
 
 T = TypeVar("T")
 

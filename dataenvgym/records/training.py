@@ -1,21 +1,132 @@
 """Training records: the five kinds that LLaMA-Factory supports, and scored ones.
 
 Each kind is a model of its own, identified by `kind`. What others need to know of any record, it
-says by itself (see `datum`), so that only writers (datasets, trainers) tell the kinds apart.
+says by itself (see `Datum`), so that only writers (datasets, trainers) tell the kinds apart.
+`parse_training_datum` checks a record where it comes in; behind that, its type is trusted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import not_
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from zlib import crc32
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
+from dataenvgym.errors import InvalidRecordError, did_you_mean, shorten
 from dataenvgym.records.conversations import Conversation, Message, Tool, check_chat, check_turns
-from dataenvgym.records.datum import Datum, LabeledAnswer
-from dataenvgym.records.model import Finite, Text
+from dataenvgym.records.model import Finite, Model, Text
+
+
+class Provenance(Model):
+    """The origin of a training record.
+
+    Attributes:
+        id: unique within a run; empty until the environment stamps it.
+        skill: the skill that it teaches, or None.
+        subskill: the part of that skill, or None.
+        agent: the name of the agent that wrote it, or None.
+        iteration: the 1-based iteration that it was written for, or None.
+        hypotheses: what its author thought that the student lacks, and why; not stored if empty.
+        selected: why it was taken from a pool; not stored if empty.
+    """
+
+    id: Text = ""
+    skill: Text | None = None
+    subskill: Text | None = None
+    agent: Text | None = None
+    iteration: int | None = None
+    hypotheses: tuple[Text, ...] = Field(default=(), exclude_if=not_)
+    selected: Text = Field(default="", exclude_if=not_)
+
+
+@dataclass(frozen=True)
+class LabeledAnswer:
+    """An answer to a prompt, and whether the record says that it is right or wrong."""
+
+    prompt: Conversation
+    text: str
+    is_right: bool = True
+
+    @property
+    def question(self) -> str:
+        """The last message of the prompt."""
+        return self.prompt[-1].content
+
+    def holds(self, gives_right: bool | None) -> bool | None:
+        """Whether the label is true, given that the answer is right, wrong or (None) unknown."""
+        return None if gives_right is None else gives_right == self.is_right
+
+
+def all_hold(verdicts: Sequence[bool | None]) -> bool | None:
+    """Whether all labels hold: False if one does not; None if one is unknown or there are none."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts or not verdicts else True
+
+
+class Datum(Model):
+    """A training record of any kind. A new kind defines `prompt`, `question` and `turns`."""
+
+    provenance: Provenance = Provenance()
+
+    @property
+    def prompt(self) -> Conversation:
+        """The conversation up to the last answer."""
+        return ()
+
+    @property
+    def question(self) -> str:
+        """The instruction, or the first message of a conversation; empty for plain text."""
+        return ""
+
+    def turns(self) -> list[tuple[str, Conversation]]:
+        """Everything in the record, in order: messages, each with its speaker or its label.
+
+        A label says what the record makes of an answer, as "assistant (desirable)" or "chosen".
+        """
+        raise NotImplementedError
+
+    def parts(self) -> list[str]:
+        """Every text of the record, then its tool calls as JSON."""
+        messages = [message for _, turn in self.turns() for message in turn]
+        calls = (m.model_dump_json() for m in messages if m.tool_calls)
+        return [*(m.content for m in messages), *calls]
+
+    def questions(self) -> list[str]:
+        """The texts that may state a problem: all in the prompt except the assistant's."""
+        return [m.content for m in self.prompt if m.role != "assistant"]
+
+    def answers(self) -> tuple[LabeledAnswer, ...]:
+        """The answers that the record labels right or wrong.
+
+        A preference has two: the chosen answer is right, the rejected one is wrong. Of other
+        records it is the last answer. Plain text, scored records, chats with tool calls, and
+        preferences between turns of a conversation have none.
+        """
+        return ()
+
+    def with_questions(self, change: Callable[[str], str]) -> Self:
+        """The record with the user's texts changed: the instruction, or each user's message."""
+        return self
+
+    def marks(self) -> list[str]:
+        """Other values that distinguish records with the same texts: labels, weights, tools.
+
+        The tools of a conversation are one number: shared tools do not make records similar.
+        """
+        return []
 
 
 def _spoken(messages: Conversation) -> list[tuple[str, Conversation]]:
@@ -314,3 +425,86 @@ def _with_questions(messages: Conversation, change: Callable[[str], str]) -> Con
         m.model_copy(update={"content": change(m.content)}) if m.role == "user" else m
         for m in messages
     )
+
+
+# --- parsing --------------------------------------------------------------------------------------
+
+KINDS: dict[str, type[BaseModel]] = {
+    model.model_fields["kind"].default: model for model in get_args(get_args(TrainingDatum)[0])
+}
+"""The model of each kind."""
+
+
+def all_kinds() -> str:
+    """Every kind with its fields, a line for each."""
+    return "The kinds of records:" + "".join(f"\n  {kind}: {fields_of(kind)}" for kind in KINDS)
+
+
+def fields_of(kind: str) -> str:
+    """`instruction, output; optional: input, system, history`."""
+    fields = KINDS[kind].model_fields
+    names = [name for name in fields if name not in ("kind", "provenance")]
+    needed = [name for name in names if fields[name].is_required()]
+    optional = [name for name in names if name not in needed]
+    text = ", ".join(needed)
+    return f"{text}; optional: {', '.join(optional)}" if optional else text
+
+
+_DATUM: TypeAdapter[TrainingDatum] = TypeAdapter(TrainingDatum)
+
+
+def parse_training_datum(value: Any, *, index: int | None = None) -> TrainingDatum:
+    """One training record from a model or a mapping (`kind` defaults to "supervised").
+
+    Raises:
+        InvalidRecordError: naming the index, the field and what was found there.
+    """
+    if isinstance(value, BaseModel):
+        value = value.model_dump(warnings=False)  # `model_copy` and `model_construct` check nothing
+    if isinstance(value, Mapping):
+        value = {"kind": "supervised", **value}
+    try:
+        return _DATUM.validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        # loc begins with the union's tag ("supervised", ...), which is not a field of the record
+        field = ".".join(str(part) for part in first["loc"][1:]) or None
+        where = "record" if index is None else f"record {index}"
+        raise InvalidRecordError(
+            f"{where}, field {field or '(whole record)'}: {_reason(value, first, field)}",
+            index=index,
+            field=field,
+        ) from None
+
+
+def _reason(value: Any, problem: Any, field: str | None) -> str:
+    """The value found and what was expected; for a wrong kind or field, also the valid ones."""
+    shown = shorten(repr(problem["input"]), 200)
+    if not isinstance(value, Mapping):
+        return f"found {shown}, expected a record or a mapping with its fields. {all_kinds()}"
+    kind, fault = value["kind"], problem["type"]
+    if fault.startswith("union_tag"):
+        meant = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
+        return f"there is no kind {kind!r}.{meant} {all_kinds()}\nFound {shown}"
+    is_extra = fault == "extra_forbidden"
+    message = f"{'there is no such field' if is_extra else problem['msg']}; found {shown}"
+    if not (is_extra or fault == "missing") or field is None or "." in field:
+        return message
+    known = KINDS[kind].model_fields
+    if not is_extra:
+        unknown = [key for key in value if key not in known]
+        hints = [f" {key!r} is not a field.{did_you_mean(str(key), known)}" for key in unknown]
+    elif field in ("skill", "subskill"):
+        hints = [f' It goes into "provenance": {{"{field}": ...}}.']
+    elif meant := did_you_mean(field, known):
+        hints = [meant]
+    else:
+        others = [other for other, model in KINDS.items() if field in model.model_fields]
+        hints = [f' It belongs to kind "{other}".' for other in others[:1]]
+    allowed = f"A record of kind {kind!r} has {fields_of(kind)}, provenance"
+    return f"{message}.{''.join(hints)} {allowed}"
+
+
+def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:
+    """A batch of training records; InvalidRecordError for the first malformed one."""
+    return tuple(parse_training_datum(value, index=i) for i, value in enumerate(values))

@@ -6,8 +6,7 @@ import pytest
 
 from dataenvgym.errors import InvalidRecordError
 from dataenvgym.records import parse_training_datum
-from dataenvgym.records.parsing import KINDS, fields_of
-from dataenvgym.records.training import DatumKind
+from dataenvgym.records.training import KINDS, DatumKind, fields_of
 
 
 def message(value: object) -> str:

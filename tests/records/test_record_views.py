@@ -14,7 +14,7 @@ from dataenvgym.records import (
     ToolCall,
     all_hold,
 )
-from dataenvgym.records.parsing import KINDS
+from dataenvgym.records.training import KINDS
 
 ASKED, SAID = Message(role="user", content="q"), Message(role="assistant", content="a")
 CALL = Message(role="assistant", content="", tool_calls=(ToolCall(name="t"),))
