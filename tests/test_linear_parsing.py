@@ -75,7 +75,7 @@ NOT_OF_MODELS = (
     *("students.llama_factory.dataset.", "students.llama_factory.reading."),
     *("students.predictors.vllm.own_server.", "tasks.worlds.schemas."),
     *("domains.tool_use.calls.api_bank.", "domains.tool_use.calls.bfcl."),
-    "domains.social.sotopia.",
+    "domains.social.sotopia_dump.",
     *("tasks.operand_family.", "domains.tool_use.audit.", "domains.textworld.games."),
 )
 """Modules with patterns for other texts: the user's, files of data sets, our own templates."""

@@ -21,20 +21,18 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Literal, get_args
 
-from pydantic import ValidationError
-
 from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeOptions
 from dataenvgym.domains.code.problem import CodeProblem, Parts, list_in, text_in, texts_in
 from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
-from dataenvgym.errors import InvalidInstanceError, check_one_of, first_fault
+from dataenvgym.errors import InvalidInstanceError, check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
-from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.rows import SourceRow, parsed
 
 Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
 
@@ -95,10 +93,7 @@ def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskIn
     detected = _detect(row) if format == "auto" else format
     check_one_of(get_args(Format), format=format)
     parts = _READERS[detected](row)
-    try:
-        problem = CodeProblem.model_validate(parts.problem)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"{row.where}: {first_fault(error)}") from None
+    problem = parsed(CodeProblem, parts.problem, row.where)
     own_id = row.values.get(parts.id_field)
     return TaskInstance(
         id=row.id if own_id in (None, "") else str(own_id),

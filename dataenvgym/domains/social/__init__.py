@@ -1,7 +1,7 @@
 """The domain of social simulation: characters with goals and secrets talk in a scene.
 
 `profiles` has the characters and the scenes, `collection` all of them together, `loaders` selects
-what is played, and `sotopia` reads and writes them in Sotopia's JSON. A scene in progress is a
+what is played, and `sotopia_dump` reads and writes them in Sotopia's JSON. A scene in progress is a
 value (`scene`); a seat reads it as text (`prompts`) and writes an action (`actions`), which may be
 an offer or an answer (`bargaining`). Rules or judges score it (`scores`, `evaluators`).
 

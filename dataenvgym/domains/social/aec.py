@@ -11,12 +11,11 @@ The rules, actions and scores are those of `Social-v0`; no seat is scripted or a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
-from gymnasium.error import Error
 from gymnasium.spaces import Dict, MultiBinary
 from gymnasium.utils import seeding
 
@@ -36,19 +35,14 @@ from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules, SceneState
 from dataenvgym.domains.social.scores import Scoring, SeatScores
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.errors import (
-    ConfigurationError,
-    InvalidActionError,
-    InvalidInstanceError,
-    did_you_mean,
-)
+from dataenvgym.errors import ConfigurationError, InvalidActionError
 from dataenvgym.interfaces import PredictorInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.records.spaces import ConversationSpace, TextSpace
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.asks import SEEDS, answered, asks_of
-from dataenvgym.tasks.environment import OPTIONS, chosen_instance
+from dataenvgym.tasks.environment import chosen_instance
 from dataenvgym.tasks.judging import dialogue_text
 from dataenvgym.tasks.rollouts import speakers_of
 
@@ -71,16 +65,8 @@ class ActionTextSpace(TextSpace):
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
         """The text of an action of a kind that the mask allows; without a mask, of any kind."""
-        if probability is not None:
-            raise Error(f"ActionTextSpace.sample takes no probability, got {probability!r}")
-        allowed = np.ones(len(ALL_KINDS), np.int8) if mask is None else np.asarray(mask)
-        if allowed.shape != (len(ALL_KINDS),) or not allowed.any():
-            raise Error(
-                f"mask is {mask!r}, expected {len(ALL_KINDS)} numbers, 1 for each kind of action "
-                f"that is possible: {', '.join(ALL_KINDS)}"
-            )
-        kinds = np.flatnonzero(allowed)
-        kind = ALL_KINDS[int(kinds[self.np_random.integers(len(kinds))])]
+        kinds = ALL_KINDS if mask is None else tuple(compress(ALL_KINDS, mask))
+        kind = kinds[int(self.np_random.integers(len(kinds)))]
         if kind is ActionKind.NONE:
             return write_action(NOTHING)
         return write_action(Action(kind, super().draw(self.np_random)))
@@ -136,8 +122,6 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self.instances = tuple(
             SocialTask(seats="first").instances if instances is None else instances
         )
-        if not self.instances:
-            raise InvalidInstanceError("instances is empty, expected at least one")
         self.rules = rules or Rules()
         self.others = speakers_of(others)
         self._every_seat = every_seat or self.rules.order == "simultaneous"
@@ -169,37 +153,22 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         """Begin a scene: the one that `options` name, or one picked at random.
 
         Args:
-            options: {"instance": TaskInstance} or {"instance_id": id}; others are ignored, with a
-                warning.
+            options: {"instance": TaskInstance} or {"instance_id": id}; others are ignored.
 
         Raises:
-            InvalidInstanceError: if the instance does not exist or has too many seats.
+            InvalidInstanceError: if the instance does not exist.
             ConfigurationError: if the scene needs a judge that is not among `others`.
         """
         if seed is not None:
             self._rng, _ = seeding.np_random(seed)
-        options = options or {}
-        for name in options:
-            if name not in OPTIONS:
-                warnings.warn(
-                    f"reset() ignores the option {name!r}.{did_you_mean(name, OPTIONS)} "
-                    f"It has: {', '.join(OPTIONS)}.",
-                    stacklevel=2,
-                )
-        instance = chosen_instance(self.instances, options, self._rng)
+        instance = chosen_instance(self.instances, options or {}, self._rng)
         problem = instance.data_as(SocialProblem)
-        if problem.scene.seats > len(self.possible_agents):
-            raise InvalidInstanceError(
-                f"instance {instance.id!r} has {problem.scene.seats} seats, expected at most "
-                f"{len(self.possible_agents)}, as the instances that the environment was made of"
-            )
         for seat in problem.cast.seats:
             missing = self._scoring.to_judge(problem.scene, seat)
             if missing and "judge" not in self.others:
                 raise ConfigurationError(
-                    f"instance {instance.id!r}: no rule of the scene scores {', '.join(missing)} "
-                    f"of seat {seat}, and there is no judge: make the environment with "
-                    "others={'judge': PREDICTOR}, or with scenes that are scored by rule"
+                    f"instance {instance.id!r}: {', '.join(missing)} of seat {seat} need a judge, "
+                    "and others has none: others={'judge': PREDICTOR}"
                 )
         self.scene = SceneState.begin(problem.cast, self.rules, seed=problem.seed)
         self.agents = [f"seat_{seat}" for seat in problem.cast.seats]

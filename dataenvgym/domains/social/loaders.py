@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -158,14 +157,17 @@ def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
     relationship profile: the scene itself says how they know each other.
 
     Raises:
-        InvalidInstanceError: on the first step, if no cast fits; it names the file, the scene and
-            the field that no character meets.
+        InvalidInstanceError: on the first step, if no cast fits; it names the file and the scene.
     """
     fits = [_candidates(profiles, scene, seat) for seat in range(scene.seats)]
     named = (c for c in scene.casts if all(one in fit for one, fit in zip(c, fits, strict=False)))
     found = named if scene.casts else _extended(profiles, scene, fits, ())
     if (first := next(found, None)) is None:
-        raise InvalidInstanceError(_why_no_cast_fits(profiles, scene))
+        field = "casts" if scene.casts else "relationship"
+        raise InvalidInstanceError(
+            f"{profiles.origin.entry('scenes', scene.id, field)}: no characters that are "
+            f"{scene.relationship.value!r} to each other have the ages and occupations of the seats"
+        )
     yield first
     yield from found
 
@@ -189,35 +191,14 @@ def _extended(
             yield from _extended(profiles, scene, fits, (*cast, one))
 
 
-def _candidates(
-    profiles: Profiles, scene: Scene, seat: int, *, any_occupation: bool = False
-) -> Collection[str]:
+def _candidates(profiles: Profiles, scene: Scene, seat: int) -> Collection[str]:
     """The ids of the characters that fit a seat, in the profiles' order."""
     ages = scene.ages[seat] if scene.ages else None
-    wanted = scene.occupations[seat] if scene.occupations and not any_occupation else ()
+    wanted = scene.occupations[seat] if scene.occupations else ()
     occupations = {one.casefold() for one in wanted}
     return dict.fromkeys(
         id
         for id, character in profiles.characters.items()
         if (ages is None or ages.least <= character.age <= ages.most)
         and (not wanted or character.occupation.casefold() in occupations)
-    )
-
-
-def _why_no_cast_fits(profiles: Profiles, scene: Scene) -> str:
-    """The first field that excludes all characters."""
-    at = partial(profiles.origin.entry, "scenes", scene.id)
-    if scene.casts:
-        return f"{at('casts')}: no cast has the ages and occupations that the seats want"
-    none = f"none of {len(profiles.characters)} characters has"
-    more = "Allow more, or add a character"
-    for seat in range(scene.seats):
-        if scene.ages and not _candidates(profiles, scene, seat, any_occupation=True):
-            return f"{at('ages')}: {none} the age for seat {seat} ({scene.ages[seat]}). {more}"
-        if scene.occupations and not _candidates(profiles, scene, seat):
-            names = f"an occupation ({', '.join(scene.occupations[seat])})"
-            return f"{at('occupations')}: {none} {names} and the age for seat {seat}. {more}"
-    return (
-        f"{at('relationship')}: no characters that fit the seats are "
-        f"{scene.relationship.value!r} to each other. Add a relationship, or ask for another one"
     )

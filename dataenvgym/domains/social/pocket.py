@@ -44,7 +44,6 @@ class PocketSocialTask(Task):
 
     @takes(PocketSocialOptions)
     def __init__(self, options: PocketSocialOptions) -> None:
-        options.warn_of_idle(options.others or {}, "scripted")
         rules = Rules(turn_limit=options.turn_limit)
         source = POCKET_SOCIAL.source(options.sizes, seed=options.seed)
         self.set_up(

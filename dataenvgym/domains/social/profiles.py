@@ -3,7 +3,7 @@
 A `Character` is a person; `as_seen_by` gives the view of another character, which depends on their
 relationship. A `Scene` is a situation with a goal for each seat; `loaders` chooses characters for
 the seats. A `RelationshipProfile` says how two characters know each other; characters without one
-are strangers. `sotopia` reads and writes all three in Sotopia's JSON.
+are strangers. `sotopia_dump` reads and writes all three in Sotopia's JSON.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ via RL").
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -29,7 +29,6 @@ from dataenvgym.domains.social.prompts import (
 )
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
-from dataenvgym.events import warn_run
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation
@@ -104,25 +103,6 @@ class Strategies:
             raise ConfigurationError(
                 f"strategists has 'partner', and the partner {partner!r} is scripted: it reads no "
                 f"strategy; set partner={MODEL!r}, or take 'partner' out"
-            )
-
-    def warn_of_idle(
-        self, others: Collection[str], partner: str, judges: Collection[str] = ("judge",)
-    ) -> None:
-        """Warn of speakers that are configured but never asked in scenes with this partner."""
-        asked = {
-            "partner": partner == MODEL,
-            SPEAKER: self.student_advises,
-            STRATEGIST: "own" in self.strategists,
-            PARTNER_STRATEGIST: "partner" in self.strategists,
-            "judge": True,  # an engine may ask it
-        }
-        idle = [who for who in others if who not in judges and not asked.get(who)]
-        if idle:
-            warn_run(
-                f"task.others has {', '.join(idle)}, never asked with partner={partner!r}, "
-                f"role={self.role!r} and strategists={list(self.strategists)}: change that, or "
-                "leave them out"
             )
 
     def read(self, text: str) -> str:

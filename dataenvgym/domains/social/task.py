@@ -74,7 +74,6 @@ class SocialTask(Task):
     def __init__(self, options: SocialOptions) -> None:
         rules = rules_of(options.rules, options)
         options.check_partner(options.partner)
-        options.warn_of_idle(options.others or {}, options.partner, options.judges)
         check_at_least(0, trial=options.trial)
         _warn_if_greedy(options)
         sampling = SamplingParameters.model_validate(options.sampling)
@@ -97,17 +96,12 @@ def _procedural(options: SocialOptions, rules: Rules) -> tuple[Source, SocialDom
     has_partner = options.partner != MODEL
     if has_partner:
         temperament(options.partner)  # raises here for an unknown one
-    idle = {
-        "seats": options.seats != "both",
-        "partner": has_partner and options.partner != FAIR,
-        "profiles": options.profiles is not None,
-        "casts_per_scene": options.casts_per_scene != 1,
-    }
-    for name in (name for name, is_set in idle.items() if is_set):
+    given = options.seats, options.profiles, options.casts_per_scene
+    if given != ("both", None, 1) or (has_partner and options.partner != FAIR):
         raise ConfigurationError(
-            f"{name} is {getattr(options, name)!r:.80}, and procedural scenes have one cast, "
-            f"characters, scripted partners and a seat for the student of their own: leave it out, "
-            f"or set scenes=all; partner={MODEL} is possible, too"
+            "procedural scenes have a cast, characters, scripted partners and a seat for the "
+            "student of their own: leave out seats, profiles, casts_per_scene and partner, or set "
+            f"scenes=all; partner={MODEL} is possible, too"
         )
     family = ProceduralScenes(options.name, terse=False, is_scripted=has_partner, kinds=rules.kinds)
     sizes = {s: round(options.n_procedural * share) for s, share in options.fractions.items()}
@@ -122,11 +116,6 @@ def _profiles(given: Profiles | str | Path | None) -> Profiles:
         return shipped_profiles()
     if isinstance(given, str | Path):
         return read_benchmark(given) if is_dump(given) else read_profiles(given)
-    if not isinstance(given, Profiles):
-        raise ConfigurationError(
-            f"profiles is a {type(given).__name__}, expected Profiles or a folder of them; those "
-            "of a dump are dump.profiles"
-        )
     return given
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dataenvgym.domains.tool_use.audit import Violation, audit
+from dataenvgym.domains.tool_use.audit import audit
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds.folder import Entry, FolderWorld, WorldSpec, plain
 from dataenvgym.errors import DataEnvGymError, EvaluationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.worlds.audit import Violation
 from dataenvgym.tasks.worlds.world import World
 
 Row = dict[str, Any]

@@ -25,7 +25,7 @@ from dataenvgym.records import (
     check_ids,
 )
 from dataenvgym.records.conversations import check_chat
-from dataenvgym.tasks.rows import SourceRow, read_rows
+from dataenvgym.tasks.rows import SourceRow, parsed, read_rows
 from dataenvgym.tasks.worlds.state import State, Table
 from dataenvgym.tasks.worlds.world import CallResult, Seat, World, unknown_tool
 
@@ -264,16 +264,13 @@ def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
             )
     own: dict[str, Any] = {name: row.values[name] for name in _OWN if name in row.values}
     data = {name: row.values[name] for name in row.values if name not in ("id", *_OWN)}
-    try:
-        problem = ToolUseProblem.model_validate({"world": world, **data})
-        if problem.user is None and not own.get("instruction", "-"):
-            raise InvalidInstanceError(
-                f"{where}: field instruction: it is empty, and there is no user who speaks first"
-            )
-        kept = problem.model_dump(mode="json", exclude_unset=True)
-        return TaskInstance(id=id, task=task, data=kept, **own)
-    except ValidationError as error:
-        raise InvalidInstanceError(f"{where}: {first_fault(error)}") from None
+    problem = parsed(ToolUseProblem, {"world": world, **data}, where)
+    if problem.user is None and not own.get("instruction", "-"):
+        raise InvalidInstanceError(
+            f"{where}: field instruction: it is empty, and there is no user who speaks first"
+        )
+    kept = problem.model_dump(mode="json", exclude_unset=True)
+    return parsed(TaskInstance, {"id": id, "task": task, "data": kept, **own}, where)
 
 
 def load_problems(path: Path, world: str) -> tuple[TaskInstance, ...]:

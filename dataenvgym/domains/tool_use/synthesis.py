@@ -18,7 +18,6 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from dataenvgym.domains.tool_use.audit import Violation
 from dataenvgym.domains.tool_use.candidates import OTHER_FOLDER, Row, harder, judge_candidates
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds.folder import (
@@ -42,6 +41,7 @@ from dataenvgym.records import CompletedTaskInstance, Message
 from dataenvgym.storage import read_json, read_jsonl, remove_temporaries, write_json, write_jsonl
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.rollouts import describe_speakers
+from dataenvgym.tasks.worlds.audit import Violation
 from dataenvgym.teachers.structured import ask_json
 
 _TRIES = 8  # of the reference policy

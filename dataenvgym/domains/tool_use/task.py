@@ -97,15 +97,15 @@ def _gold_errors(
 
 def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
     check_one_of(("own", "mcp"), tools=tools)
-    if tools == "own":
-        if mcp is not None:
-            raise ConfigurationError("mcp names a server, and tools is 'own': set tools to 'mcp'")
-        return find_world(world) if isinstance(world, str) else world
-    if not isinstance(mcp, McpServer) or not isinstance(world, str):
+    if (tools == "own") != (mcp is None) or not (tools == "own" or isinstance(world, str)):
         raise ConfigurationError(
-            f"tools is 'mcp', mcp is {mcp!r} and world is {world!r}; expected a server and a name: "
-            "task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., mcp=McpServer(url=...))"
+            f"tools is {tools!r}, mcp is {mcp!r} and world is {world!r}; with tools=mcp, expected "
+            "a server and a name: task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., "
+            "mcp=McpServer(url=...))"
         )
+    if mcp is None:
+        return find_world(world) if isinstance(world, str) else world
+    assert isinstance(world, str)
     return McpWorld(mcp, world)
 
 

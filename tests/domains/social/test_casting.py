@@ -27,7 +27,7 @@ def test_ages_and_occupations_are_those_of_the_seat(collection, scene):
 
 def test_all_of_three_seats_have_the_relationship(collection, scene):
     three = tuple({"text": str(i)} for i in range(3))
-    with pytest.raises(InvalidInstanceError, match="'friend' to each other"):
+    with pytest.raises(InvalidInstanceError, match="friend"):
         next(casts(collection(), scene(goals=three, relationship="friend")))
 
 
@@ -37,24 +37,24 @@ def test_a_scene_may_name_its_casts(collection, scene):
 
 
 @pytest.mark.parametrize(
-    ("field", "constraint"),
+    "constraint",
     [
-        ("ages", {"ages": (None, AgeRange(least=90))}),
-        ("occupations", {"occupations": (("pilot",), ())}),
-        ("occupations", {"occupations": (("cook",), ()), "ages": (AgeRange(most=39), None)}),
-        ("relationship", {"relationship": "family"}),
-        ("casts", {"casts": (("ann", "bob"),), "ages": (AgeRange(least=99), None)}),
+        {"ages": (None, AgeRange(least=90))},
+        {"occupations": (("pilot",), ())},
+        {"occupations": (("cook",), ()), "ages": (AgeRange(most=39), None)},
+        {"relationship": "family"},
+        {"casts": (("ann", "bob"),), "ages": (AgeRange(least=99), None)},
     ],
 )
-def test_an_unsatisfiable_constraint_is_refused(collection, scene, field, constraint):
-    with pytest.raises(InvalidInstanceError, match=f"field '{field}'"):
+def test_an_unsatisfiable_constraint_is_refused(collection, scene, constraint):
+    with pytest.raises(InvalidInstanceError, match="no characters"):
         next(casts(collection(), scene(**constraint)))
 
 
 def test_occupations_that_no_character_has_are_named(collection, scene):
     with pytest.raises(InvalidInstanceError, match="occupation"):
         next(casts(collection(), scene(occupations=((), ("pilot", "smith")))))
-    with pytest.raises(InvalidInstanceError, match="fit the seats"):
+    with pytest.raises(InvalidInstanceError, match="seats"):
         next(casts(Profiles({}, {}, {}), scene()))
 
 

@@ -24,6 +24,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -104,30 +105,28 @@ class _Plan(Model):
     response: Text = ""
 
 
+@dataclass(frozen=True)
 class Dialogue:
     """The turns of one file, or of one requirement of level 3.
 
     Attributes:
         lines: each with the place where it was found.
         level: such as "1", or None if the file's name does not contain it.
-        apis: the names of the APIs that it calls, or that its file is named after.
+        named: the names of the APIs that its file is named after.
         library: the folder of a checkout that has these APIs.
     """
 
-    def __init__(
-        self,
-        name: str,
-        lines: list[tuple[_Line, str]],
-        level: str | None,
-        apis: Sequence[str] = (),
-        library: Library = "apis",
-    ) -> None:
-        self.name = name
-        self.lines = lines
-        self.level = level
-        called = {line.api_name for line, _ in lines if isinstance(line, _Called)}
-        self.apis = called | set(apis)
-        self.library: Library = library
+    name: str
+    lines: list[tuple[_Line, str]]
+    level: str | None
+    named: Sequence[str] = ()
+    library: Library = "apis"
+
+    @property
+    def apis(self) -> set[str]:
+        """The names of the APIs that it calls, or that its file is named after."""
+        called = {line.api_name for line, _ in self.lines if isinstance(line, _Called)}
+        return called | set(self.named)
 
     @classmethod
     def of_file(cls, path: Path) -> Dialogue:

@@ -141,7 +141,7 @@ def test_the_configuration_makes_the_task(notes_url, tmp_path):
     ("options", "said"),
     [
         ({"tools": "theirs"}, "tools is 'theirs'"),
-        ({"mcp": McpServer(url="http://x")}, "set tools to 'mcp'"),
+        ({"mcp": McpServer(url="http://x")}, "tools=mcp"),
         ({"tools": "mcp"}, r"task=mcp task\.mcp\.url"),
     ],
 )
