@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from pydantic import Field, ValidationError
 
@@ -44,19 +43,10 @@ class TeacherUsage(Model):
     cost: float | None = None
 
 
-@runtime_checkable
-class CountsMalformed(Protocol):
-    """A teacher that counts answers that could not be used."""
-
-    def count_malformed(self, n: int = 1) -> None:
-        """Count `n` answers as malformed."""
-        ...
-
-
 def count_malformed(teacher: object, n: int = 1) -> None:
-    """Report `n` unusable answers to the teacher, if it counts them."""
-    if n and isinstance(teacher, CountsMalformed):
-        teacher.count_malformed(n)
+    """Report `n` unusable answers to the teacher, if it counts them (`count_malformed(n)`)."""
+    if n and (count := getattr(teacher, "count_malformed", None)) is not None:
+        count(n)
 
 
 def usage_file(directory: Path) -> Path:

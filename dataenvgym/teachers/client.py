@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError, PredictionError, check_at_least, need
+from dataenvgym.errors import ConfigurationError, PredictionError, check_above, check_at_least, need
 from dataenvgym.events import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.options import takes
 from dataenvgym.records import Conversation
-from dataenvgym.teachers.budget import Price
-from dataenvgym.teachers.payloads import PLAIN, RequestForm
+from dataenvgym.teachers.payloads import ClientOptions
 
 if TYPE_CHECKING:
     from dataenvgym.teachers.dispatcher import Dispatcher
@@ -41,66 +41,19 @@ class ChatClient:
     raise a `ServerError`; so they do if the model does not exist (404), unless `on_disconnect` is
     given to handle that.
 
-    Args:
-        base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
-        api_key: sent as bearer token, if there is one.
-        api_key_header: send the key in this header instead, without "Bearer"; Azure's is "api-key".
-        form: the form of requests that the server expects.
-        concurrency: largest number of conversations at the server at the same time, including calls
-            that pause before a retry. Any number of others wait in a queue.
-        timeout: seconds that one try may take.
-        retries: how often a call is tried again.
-        on_disconnect: called in a thread when the connection cannot be made or breaks, or when the
-            server does not know the model (404: after a restart, adapters loaded at run time are
-            gone). It must make the server answer again. One call serves all interrupted requests;
-            they are then sent again, up to five times each, which does not count as a retry. If it
-            raises (`ServerError`), all calls made until then raise the same error.
-        scout: whether the first call is sent alone, for at most a second, so that a server that
-            refuses everything is asked once.
-        backoff: seconds of the first pause; each pause is between half of its length and all of it.
-        jitter: draws the pauses; None uses a new generator.
-        price: of the model, for the `cost` of replies; None if it is unknown.
-
     Raises:
         ConfigurationError: for an invalid value.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        api_key: str | None = None,
-        api_key_header: str | None = None,
-        form: RequestForm = PLAIN,
-        concurrency: int = 256,
-        timeout: float = 600.0,
-        retries: int = 4,
-        on_disconnect: Callable[[], None] | None = None,
-        scout: bool = False,
-        backoff: float = 0.5,
-        jitter: random.Random | None = None,
-        price: Price | None = None,
-    ) -> None:
-        check_at_least(1, concurrency=concurrency)
-        check_at_least(0, retries=retries)
-        if not timeout > 0:
-            raise ConfigurationError(f"timeout is {timeout}, expected more than 0 seconds")
-        api_key = checked_key(api_key, "api_key") if api_key else None
-        keep_secrets_of(base_url)
-        self.base_url = _normalized(base_url)
-        self._options: dict[str, Any] = {
-            "api_key": api_key,
-            "api_key_header": api_key_header,
-            "form": form,
-            "concurrency": concurrency,
-            "timeout": timeout,
-            "retries": retries,
-            "on_disconnect": on_disconnect,
-            "scout": scout,
-            "backoff": backoff,
-            "jitter": jitter,
-            "price": price,
-        }
+    @takes(ClientOptions)
+    def __init__(self, given: ClientOptions) -> None:
+        check_at_least(1, concurrency=given.concurrency)
+        check_at_least(0, retries=given.retries)
+        check_above(0, timeout=given.timeout)
+        key = checked_key(given.api_key, "api_key") if given.api_key else None
+        keep_secrets_of(given.base_url)
+        self.base_url = _normalized(given.base_url)
+        self._options = replace(given, base_url=self.base_url, api_key=key)
         self._lock = threading.Lock()
         self._dispatcher: Dispatcher | None = None
         self._finalizer: weakref.finalize[..., ChatClient] | None = None
@@ -108,7 +61,7 @@ class ChatClient:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or a client sent to another process, starts unconnected."""
-        return partial(type(self), **self._options), (self.base_url,)
+        return partial(type(self), **vars(self._options)), ()
 
     def submit(
         self, conversation: Conversation, sampling: SamplingParameters, *, model: str
@@ -156,7 +109,7 @@ class ChatClient:
         self.close()
 
     def _started(self) -> Dispatcher:
-        keep_secret(self._options["api_key"])  # this may be another episode than the first one
+        keep_secret(self._options.api_key)  # this may be another episode than the first one
         keep_secrets_of(self.base_url)
         if self._dispatcher is not None and not self._closed:
             return self._dispatcher
@@ -168,7 +121,7 @@ class ChatClient:
             if self._dispatcher is None:
                 from dataenvgym.teachers.dispatcher import Dispatcher
 
-                self._dispatcher = Dispatcher(self.base_url, **self._options)
+                self._dispatcher = Dispatcher(self._options)
                 # also when the process ends
                 self._finalizer = weakref.finalize(self, self._dispatcher.close)
             return self._dispatcher

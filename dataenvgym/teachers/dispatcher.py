@@ -27,11 +27,11 @@ from dataenvgym.errors import DataEnvGymError, ServerError
 from dataenvgym.events import without_secrets
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
-from dataenvgym.teachers.budget import Price, cost_of
+from dataenvgym.teachers.budget import cost_of
 from dataenvgym.teachers.loop import LoopThread
 from dataenvgym.teachers.payloads import (
     OF_ONE,
-    RequestForm,
+    ClientOptions,
     chat_payload,
     parse_reply,
     server_message,
@@ -80,47 +80,23 @@ class Call(Future[Reply | Failure]):
 
 
 class Dispatcher:
-    """Sends calls to one server; `put`, `request` and `close` may come from any thread.
+    """Sends calls to one server; `put`, `request` and `close` may come from any thread."""
 
-    Args:
-        url: the server, without "/v1". The others are those of `ChatClient`.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        api_key: str | None,
-        api_key_header: str | None,
-        form: RequestForm,
-        concurrency: int,
-        timeout: float,
-        retries: int,
-        on_disconnect: Callable[[], None] | None,
-        scout: bool,
-        backoff: float,
-        jitter: random.Random | None,
-        price: Price | None,
-    ) -> None:
-        self._url = url
-        self._form = form
-        self._concurrency = concurrency
-        self._timeout = timeout
-        self._retries = retries
-        self._backoff = backoff
-        self._jitter = jitter or random.Random()
-        self._price = price
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+        self._jitter = options.jitter or random.Random()
         self._waiting: deque[Call] = deque()
         self._open: set[Call] = set()
         self._woken = self._closed = self._has_answered = False
-        self._scouts = self._is_ahead = scout  # is ahead: until the first answer, one call is open
+        self._is_ahead = options.scout  # is ahead: until the first answer, one call is open
         self._clock: asyncio.TimerHandle | None = None
         headers: dict[str, str] = {}
-        if api_key is not None:
-            bearer = {"Authorization": f"Bearer {api_key}"}
-            headers = bearer if api_key_header is None else {api_key_header: api_key}
-        self._session = Session(url, headers, form.path)
-        self._revival = Revival(on_disconnect, self._fail_waiting) if on_disconnect else None
+        if (key := options.api_key) is not None:
+            bearer = {"Authorization": f"Bearer {key}"}
+            headers = bearer if options.api_key_header is None else {options.api_key_header: key}
+        self._session = Session(options.base_url, headers, options.form.path)
+        revive = options.on_disconnect
+        self._revival = Revival(revive, self._fail_waiting) if revive else None
         self._loop = LoopThread("dataenvgym-llm")
 
     # --- from any thread ---
@@ -138,7 +114,7 @@ class Dispatcher:
 
     def request(self, method: str, path: str, payload: JsonValue, timeout: float | None) -> Any:
         """Any other request; see `ChatClient.request`."""
-        limit = self._timeout if timeout is None else timeout
+        limit = self._options.timeout if timeout is None else timeout
         future = self._loop.start(self._session.request, method, path, payload, limit)
         try:
             return future.result()
@@ -168,7 +144,7 @@ class Dispatcher:
         loop = asyncio.get_running_loop()
         begun = False
         with suppress(IndexError):  # closing empties the queue, too
-            while len(self._open) < (1 if self._is_ahead else self._concurrency):
+            while len(self._open) < (1 if self._is_ahead else self._options.concurrency):
                 call = self._waiting.popleft()
                 if call.cancelled():
                     continue
@@ -202,7 +178,9 @@ class Dispatcher:
             DataEnvGymError: that is for all calls: the server refuses everything, or is lost.
         """
         begun = time.monotonic()
-        body = chat_payload(call.conversation, call.sampling, model=call.model, form=self._form)
+        body = chat_payload(
+            call.conversation, call.sampling, model=call.model, form=self._options.form
+        )
         tries = deaths = 0
         while True:
             generation = 0
@@ -215,7 +193,7 @@ class Dispatcher:
             if self._is_ahead:
                 self._follow()
             if isinstance(answer, Reply):
-                cost = cost_of(self._price, answer.prompt_tokens, answer.completion_tokens)
+                cost = cost_of(self._options.price, answer.prompt_tokens, answer.completion_tokens)
                 took = {"seconds": time.monotonic() - begun, "cost": cost}
                 return answer.model_copy(update=took)
             if isinstance(answer, Failure):
@@ -229,22 +207,22 @@ class Dispatcher:
                 await self._revival.after(generation)
                 continue
             tries += 1
-            if tries > self._retries:
+            if tries > self._options.retries:
                 reason = f"gave up after {tries} tries, the last: {answer.reason}"
                 return Failure(reason=reason, outage=True)
             pause = answer.retry_after
             if pause is None:
-                pause = backoff(self._backoff, tries, self._jitter)
-            if pause > self._timeout:
+                pause = backoff(self._options.backoff, tries, self._jitter)
+            if pause > self._options.timeout:
                 return Failure(
                     reason=f"{answer.reason} (the server asks to wait {pause:.0f} s, longer than "
-                    f"the timeout of {self._timeout:g} s)",
+                    f"the timeout of {self._options.timeout:g} s)",
                     outage=True,
                 )
             await asyncio.sleep(pause)
 
     async def _try(self, body: bytes) -> Reply | Failure | Trouble:
-        answer = await self._session.ask(body, self._timeout)
+        answer = await self._session.ask(body, self._options.timeout)
         if not isinstance(answer, HttpAnswer):
             return answer
         status = answer.status
@@ -269,11 +247,11 @@ class Dispatcher:
                 if status == 404
                 else "the key in the environment variable that api_key_variable names"
             )
-            url = without_secrets(self._url)
+            url = without_secrets(self._options.base_url)
             error = ServerError(
                 f"the server at {url} refuses: {reason}. Check {to_check}", status=status
             )
-            self._is_ahead = self._scouts
+            self._is_ahead = self._options.scout
             if self._clock is not None:
                 self._clock.cancel()
             self._fail_waiting(error)

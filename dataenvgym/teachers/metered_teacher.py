@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 from dataenvgym.errors import BudgetSpentError, DataEnvGymError
 from dataenvgym.events import Count, counting
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.options import Free, Given
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_seed
 from dataenvgym.teachers.budget import Price, TeacherUsage, parse_budget, parse_price
@@ -49,6 +50,26 @@ class TeacherRequest:
     sample: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeterOptions:
+    """The options of every teacher.
+
+    Attributes:
+        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
+        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is unlimited.
+        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
+            unknown.
+        directory: the run directory; None keeps no transcript, and counts in memory.
+    """
+
+    cache: Free[str | Path | None] = None
+    max_requests: Free[int | None] = None
+    max_tokens: Free[int | None] = None
+    max_cost: Free[float | None] = None
+    price: Free[Price | Mapping[str, float] | None] = None
+    directory: Given[str | Path | None] = None
+
+
 class MeteredTeacher(ABC):
     """All methods may be called from any thread.
 
@@ -59,10 +80,6 @@ class MeteredTeacher(ABC):
     Args:
         model: its name, for the transcript.
         concurrency: largest number of requests in progress at the same time.
-        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
-        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is unlimited.
-        price: of the model; None if it is unknown.
-        directory: the run directory; None keeps no transcript, and counts in memory.
 
     Attributes:
         is_tried: False sends the next question alone, for at most a second, so that a server that
@@ -72,23 +89,14 @@ class MeteredTeacher(ABC):
         ConfigurationError: for an invalid value, and for `max_cost` without a price.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        concurrency: int,
-        cache: str | Path | None,
-        max_requests: int | None,
-        max_tokens: int | None,
-        max_cost: float | None,
-        price: Price | Mapping[str, float] | None,
-        directory: str | Path | None,
-    ) -> None:
+    def __init__(self, model: str, concurrency: int, given: MeterOptions) -> None:
         self.model = model
-        self.cache = None if cache is None else open_cache(cache)
-        self._price = parse_price(price)
-        self._budget = parse_budget(max_requests, max_tokens, max_cost, self._price)
-        self._directory = None if directory is None else Path(directory)
+        self.cache = None if given.cache is None else open_cache(given.cache)
+        self._price = parse_price(given.price)
+        self._budget = parse_budget(
+            given.max_requests, given.max_tokens, given.max_cost, self._price
+        )
+        self._directory = None if given.directory is None else Path(given.directory)
         self.is_tried = True
         self.slots = threading.Semaphore(concurrency)
         self._lock = threading.Lock()

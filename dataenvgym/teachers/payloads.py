@@ -11,8 +11,9 @@ of `tool_formats.hermes`.
 from __future__ import annotations
 
 import json
+import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ from dataenvgym.errors import shorten
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation
 from dataenvgym.records.tool_formats import COMPLETION, NATIVE, ToolFormat, as_function, calls_text
+from dataenvgym.teachers.budget import Price
 
 _NO_ANSWER = ("abort", "error", "content_filter")
 _CUT_OFF = ("length", "max_tokens")
@@ -57,6 +59,45 @@ class RequestForm:
 
 
 PLAIN = RequestForm()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientOptions:
+    """The options of `ChatClient`.
+
+    Attributes:
+        base_url: the server, e.g. "http://127.0.0.1:8000", with or without "/v1".
+        api_key: sent as bearer token, if there is one.
+        api_key_header: send the key in this header instead, without "Bearer"; Azure's is "api-key".
+        form: the form of requests that the server expects.
+        concurrency: largest number of conversations at the server at the same time, including calls
+            that pause before a retry. Any number of others wait in a queue.
+        timeout: seconds that one try may take.
+        retries: how often a call is tried again.
+        on_disconnect: called in a thread when the connection cannot be made or breaks, or when the
+            server does not know the model (404: after a restart, adapters loaded at run time are
+            gone). It must make the server answer again. One call serves all interrupted requests;
+            they are then sent again, up to five times each, which does not count as a retry. If it
+            raises (`ServerError`), all calls made until then raise the same error.
+        scout: whether the first call is sent alone, for at most a second, so that a server that
+            refuses everything is asked once.
+        backoff: seconds of the first pause; each pause is between half of its length and all of it.
+        jitter: draws the pauses; None uses a new generator.
+        price: of the model, for the `cost` of replies; None if it is unknown.
+    """
+
+    base_url: str = field(kw_only=False)
+    api_key: str | None = field(default=None, repr=False)
+    api_key_header: str | None = None
+    form: RequestForm = PLAIN
+    concurrency: int = 256
+    timeout: float = 600.0
+    retries: int = 4
+    on_disconnect: Callable[[], None] | None = None
+    scout: bool = False
+    backoff: float = 0.5
+    jitter: random.Random | None = None
+    price: Price | None = None
 
 
 def chat_payload(

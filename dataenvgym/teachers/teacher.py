@@ -6,6 +6,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -16,20 +17,23 @@ from pydantic import JsonValue
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import Describes, PredictorInterface, Saves, predict_with_schema
-from dataenvgym.options import Free, Given
+from dataenvgym.options import Free, takes
 from dataenvgym.storage import hash_files
-from dataenvgym.teachers.budget import Price
 from dataenvgym.teachers.client import ChatClient, key_from
-from dataenvgym.teachers.metered_teacher import MeteredTeacher, RequestOutcome, TeacherRequest
+from dataenvgym.teachers.metered_teacher import (
+    MeteredTeacher,
+    MeterOptions,
+    RequestOutcome,
+    TeacherRequest,
+)
 from dataenvgym.teachers.payloads import RequestForm, chat_payload
 
 
-class Teacher(MeteredTeacher):
-    """Asks a model by its name; see `MeteredTeacher` for cache, budget and transcript.
+@dataclass(frozen=True, kw_only=True)
+class TeacherOptions(MeterOptions):
+    """The options of `Teacher`.
 
-    A request without an answer in time becomes a failure after some more tries.
-
-    Args:
+    Attributes:
         model: its name on the server; for Azure, that of the deployment.
         base_url: the server, with or without "/v1"; for Azure
             "https://NAME.openai.azure.com/openai/v1".
@@ -43,59 +47,44 @@ class Teacher(MeteredTeacher):
             "max_completion_tokens", which OpenAI's newer models require.
         fields: more fields of each request (`{reasoning_effort: low}`), or other values for ours;
             None leaves a field out (`{temperature: null}`).
-        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
-        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is
-            unlimited.
-        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
-            unknown.
-        directory: the run directory; None keeps no transcript, and counts in memory.
+    """
+
+    model: str = field(kw_only=False)
+    base_url: Free[str] = "https://api.openai.com/v1"
+    api_key_variable: Free[str | None] = "OPENAI_API_KEY"
+    api_key_header: Free[str | None] = None
+    concurrency: Free[int] = 32
+    timeout: Free[float] = 120.0
+    retries: Free[int] = 4
+    max_tokens_field: Free[str] = "max_completion_tokens"
+    fields: Mapping[str, JsonValue] | None = None
+
+
+class Teacher(MeteredTeacher):
+    """Asks a model by its name; see `MeteredTeacher` for cache, budget and transcript.
+
+    A request without an answer in time becomes a failure after some more tries.
 
     Raises:
         ConfigurationError: for an invalid value, a missing key, and for `max_cost` without a
             price.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: Free[str] = "https://api.openai.com/v1",
-        api_key_variable: Free[str | None] = "OPENAI_API_KEY",
-        api_key_header: Free[str | None] = None,
-        concurrency: Free[int] = 32,
-        timeout: Free[float] = 120.0,
-        retries: Free[int] = 4,
-        max_tokens_field: Free[str] = "max_completion_tokens",
-        fields: Mapping[str, JsonValue] | None = None,
-        cache: Free[str | Path | None] = None,
-        max_requests: Free[int | None] = None,
-        max_tokens: Free[int | None] = None,
-        max_cost: Free[float | None] = None,
-        price: Free[Price | Mapping[str, float] | None] = None,
-        directory: Given[str | Path | None] = None,
-    ) -> None:
-        if fields is not None and not isinstance(fields, Mapping):
-            raise ConfigurationError(f"fields is {fields!r}, expected values by name, or null")
-        self._form = RequestForm(max_tokens_field, dict(fields or {}))
+    @takes(TeacherOptions)
+    def __init__(self, given: TeacherOptions) -> None:
+        if given.fields is not None and not isinstance(given.fields, Mapping):
+            raise ConfigurationError(f"fields is {given.fields!r}, expected values by name or null")
+        self._form = RequestForm(given.max_tokens_field, dict(given.fields or {}))
         self._client = ChatClient(
-            base_url,
-            api_key=key_from(api_key_variable, option="teacher.api_key_variable"),
-            api_key_header=api_key_header,
+            given.base_url,
+            api_key=key_from(given.api_key_variable, option="teacher.api_key_variable"),
+            api_key_header=given.api_key_header,
             form=self._form,
-            concurrency=concurrency,
-            timeout=timeout,
-            retries=retries,
+            concurrency=given.concurrency,
+            timeout=given.timeout,
+            retries=given.retries,
         )
-        super().__init__(
-            model,
-            concurrency=concurrency,
-            cache=cache,
-            max_requests=max_requests,
-            max_tokens=max_tokens,
-            max_cost=max_cost,
-            price=price,
-            directory=directory,
-        )
+        super().__init__(given.model, given.concurrency, given)
         self.is_tried = False
 
     def identity(self) -> str:
@@ -126,56 +115,43 @@ class Teacher(MeteredTeacher):
         self._client.close()
 
 
+@dataclass(frozen=True, kw_only=True)
+class StudentTeacherOptions(MeterOptions):
+    """The options of `StudentTeacher`.
+
+    Attributes:
+        predictor: the student.
+        batch_size: largest number of conversations that it gets at the same time.
+    """
+
+    predictor: PredictorInterface = field(kw_only=False)
+    batch_size: int = 256
+
+
 class StudentTeacher(MeteredTeacher):
     """Asks the student in its present state; see `MeteredTeacher` for the rest.
 
     A student that cannot be constrained by a JSON schema is asked without it.
 
-    Args:
-        predictor: the student.
-        batch_size: largest number of conversations that it gets at the same time.
-        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT"). Training changes
-            the student's identity: for each call to `ask`, its adapter is written to a temporary
-            folder and hashed, which may take longer than asking a large student.
-        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is
-            unlimited. The last two need a predictor that counts tokens, as servers do.
-        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
-            unknown.
-        directory: the run directory; None keeps no transcript, and counts in memory.
+    With a `cache`, training changes the student's identity: for each call to `ask`, its adapter is
+    written to a temporary folder and hashed, which may take longer than asking a large student.
+    `max_tokens` and `max_cost` need a predictor that counts tokens, as servers do.
 
     Raises:
         ConfigurationError: for an invalid value, for `max_cost` without a price, and for a cache
             with a predictor that has no `describe`.
     """
 
-    def __init__(
-        self,
-        predictor: PredictorInterface,
-        *,
-        batch_size: int = 256,
-        cache: Free[str | Path | None] = None,
-        max_requests: Free[int | None] = None,
-        max_tokens: Free[int | None] = None,
-        max_cost: Free[float | None] = None,
-        price: Free[Price | Mapping[str, float] | None] = None,
-        directory: Given[str | Path | None] = None,
-    ) -> None:
-        check_at_least(1, batch_size=batch_size)
+    @takes(StudentTeacherOptions)
+    def __init__(self, given: StudentTeacherOptions) -> None:
+        predictor, cache = given.predictor, given.cache
+        check_at_least(1, batch_size=given.batch_size)
         if cache is not None and not isinstance(predictor, Describes):
             raise ConfigurationError(
                 f"cache is {str(cache)!r}, and {type(predictor).__name__} does not say who it is: "
                 "give it a method `describe() -> dict`, or set teacher.cache to null"
             )
-        super().__init__(
-            "student",
-            concurrency=batch_size,
-            cache=cache,
-            max_requests=max_requests,
-            max_tokens=max_tokens,
-            max_cost=max_cost,
-            price=price,
-            directory=directory,
-        )
+        super().__init__("student", given.batch_size, given)
         self._predictor = predictor
         self._predicting = threading.Lock()
 
