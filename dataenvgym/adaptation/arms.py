@@ -78,10 +78,10 @@ class Arms:
         for name in self.names:
             check_one_of(get_args(Arm), names=name)
         check_one_of(SPLITS, split=self.split)
-        check_at_least(1, edits=self.edits, repeats=self.repeats)
-        for option, count in (("contexts", self.contexts), ("at_once", self.at_once)):
-            if count is not None and count != "all":
-                check_at_least(1, **{option: count})
+        at_once = None if self.at_once == "all" else self.at_once
+        check_at_least(
+            1, edits=self.edits, repeats=self.repeats, contexts=self.contexts, at_once=at_once
+        )
 
     def check(
         self, engine: WritesEdits, teacher: TeacherInterface | None, *, retry_errors: bool = False

@@ -11,7 +11,7 @@ all K contexts, row k the student after k contexts on the first k of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from pathlib import Path
@@ -103,12 +103,9 @@ class Continual:
     replays: Sequence[int] = (0,)
 
     def __post_init__(self) -> None:
-        for option, value in (("names", self.names), ("replays", self.replays)):
-            if isinstance(value, str) or not isinstance(value, Iterable) or not value:
-                raise ConfigurationError(f"{option} is {value!r}, expected a list, such as [0, 20]")
-        for name in self.names:
+        for name in self.names or ("",):
             check_one_of(get_args(Join), names=name)
-        for replay in self.replays:
+        for replay in self.replays or (-1,):
             check_at_least(0, replays=replay)
         check_one_of(SPLITS, split=self.split)
         check_at_least(1, contexts=self.contexts, edits=self.edits)
@@ -180,11 +177,11 @@ class Continual:
                 student,
                 directory / (f"{name}-replay-{replay}" if replay else name),
                 contexts,
-                seed=seed,
-                join=name,
-                edits=self.edits,
-                replay=replay,
-                teacher=teacher,
+                self.edits,
+                teacher,
+                seed,
+                name,
+                replay,
             )
             rows = []
             with counting(f"contexts, {arm}", len(contexts) + 1) as count:
@@ -213,12 +210,11 @@ class _Sequence:
         of: StudentOf,
         directory: Path,
         contexts: Sequence[Context],
-        *,
+        edits: int,
+        teacher: TeacherInterface | None,
         seed: int,
         join: Join,
-        edits: int,
         replay: int,
-        teacher: TeacherInterface | None,
     ) -> None:
         self._task, self._engine, self._of, self._directory = task, engine, of, directory
         self._contexts, self._seed, self._join = contexts, seed, join

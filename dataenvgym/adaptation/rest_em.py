@@ -111,8 +111,13 @@ class RestEM:
     needs_gain: bool = False
 
     def __post_init__(self) -> None:
-        check_at_least(1, rounds=self.rounds, edits=self.edits, repeats=self.repeats)
-        check_at_least(1, contexts=1 if self.contexts is None else self.contexts)
+        check_at_least(
+            1,
+            rounds=self.rounds,
+            edits=self.edits,
+            repeats=self.repeats,
+            contexts=self.contexts,
+        )
         check_one_of(SPLITS, split=self.split)
         check_one_of(get_args(Keep), keep=self.keep)
 

@@ -292,7 +292,7 @@ def test_a_context_that_teaches_nothing_is_named_and_the_sequence_continues(stud
 def test_impossible_sequences_are_refused(student_of, tmp_path):
     for options, said in (
         ({"names": ["kept"]}, "names is 'kept'"),
-        ({"names": "merged"}, "expected a list"),
+        ({"names": "merged"}, "names is .m"),
         ({"replays": [-1]}, "replays is -1"),
         ({"contexts": 5}, "contexts is 5, and task 'words' has 4"),
     ):
