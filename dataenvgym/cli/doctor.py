@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,7 +25,7 @@ from dataenvgym.students.external import (
     external_environment,
     external_models,
 )
-from dataenvgym.students.external.environments import has_cuda
+from dataenvgym.students.external.environments import Variant, has_cuda
 
 State = Literal["ok", "missing", "problem"]
 
@@ -171,9 +171,9 @@ def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Fin
     return Finding(name, "ok", text)
 
 
-def environment_finding(name: str) -> Finding:
+def environment_finding(name: str, variant: Variant | None = None) -> Finding:
     """Check that an external environment is installed, and its versions."""
-    environment = external_environment(name)
+    environment = external_environment(name, variant)
     if not environment.is_installed:
         text = f"not installed ({environment.variant})"
         return Finding(name, "missing", text, environment.how_to_install)
@@ -226,11 +226,8 @@ def redis_finding() -> Finding:
 _MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM", "bold red")}
 
 
-def doctor(arguments: Namespace) -> None:
-    """Show all findings; ExternalError if the default episode cannot run."""
-    console = Terminal()
-    with console.status("looking"):
-        findings = list(examine(Path(arguments.runs_dir)))
+def show_findings(findings: Iterable[Finding], console: Terminal) -> None:
+    """Show a table of findings, each with its way out."""
     table = Table.grid(padding=(0, 2))
     for overflow in ("ellipsis", "ellipsis", "fold"):
         table.add_column(no_wrap=overflow != "fold", overflow=overflow)
@@ -239,6 +236,14 @@ def doctor(arguments: Namespace) -> None:
         advice = Text(f"\n{finding.way_out}" if finding.way_out else "", style="cyan")
         table.add_row(Text(mark, style=style), finding.name, Text(finding.text).append(advice))
     console.print(table)
+
+
+def doctor(arguments: Namespace) -> None:
+    """Show all findings; ExternalError if the default episode cannot run."""
+    console = Terminal()
+    with console.status("looking"):
+        findings = list(examine(Path(arguments.runs_dir)))
+    show_findings(findings, console)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
     console.say("\nNext:")

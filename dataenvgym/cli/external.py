@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dataenvgym.cli.console import Terminal
+from dataenvgym.cli.doctor import environment_finding, model_finding, show_findings
 from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.students.external import (
     ENVIRONMENTS,
@@ -13,7 +14,6 @@ from dataenvgym.students.external import (
     external_environment,
     external_models,
 )
-from dataenvgym.students.external.environments import Variant
 
 
 def external(arguments: Namespace) -> None:
@@ -22,7 +22,10 @@ def external(arguments: Namespace) -> None:
     if arguments.action == "list":
         if arguments.name is not None:
             raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
-        _list(arguments.variant)
+        variant = arguments.variant
+        environments = (environment_finding(name, variant) for name in ENVIRONMENTS)
+        models = map(model_finding, external_models().values())
+        show_findings([*environments, *models], Terminal())
         return
     check_one_of(names, name=arguments.name)
     if (model := external_models().get(arguments.name)) is not None:
@@ -46,19 +49,3 @@ def _install(wanted: ExternalEnvironment | ExternalModel, log: str) -> None:
             status.update(log)
 
         wanted.install(say)
-
-
-def _list(variant: Variant | None) -> None:
-    for name in ENVIRONMENTS:
-        environment = external_environment(name, variant)
-        if environment.is_installed:
-            versions = environment.versions()
-            version = versions.get(name) or versions.get(f"{name}-{environment.variant}", "?")
-            what = f"{version}, in {environment.folder}"
-        else:
-            what = f"not installed: {environment.how_to_install}"
-        print(f"{name:14}{environment.variant:6}{what}")
-    for name, model in external_models().items():
-        is_there = f"{model.title}, {model.license}, in {model.folder}"
-        what = is_there if model.is_installed else f"not installed: {model.how_to_install}"
-        print(f"{name:14}{'':6}{what}")

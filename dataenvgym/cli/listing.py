@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import check_one_of
 from dataenvgym.runs.config.commented_yaml import annotated_yaml
 from dataenvgym.runs.config.composition import chosen_options, options_by_group
 from dataenvgym.runs.config.own_classes import offered
@@ -24,12 +24,7 @@ def list_options(arguments: Namespace) -> None:
     """Print one line for each option and each id, cut to the width; a single group in full."""
     groups = options_by_group(arguments.config_dir)
     wanted = arguments.group
-    known = [*groups, "ids"]
-    if wanted is not None and wanted not in known:
-        raise ConfigurationError(
-            f"there is no group {wanted!r}.{did_you_mean(wanted, known)} "
-            f"The groups are: {', '.join(known)}."
-        )
+    check_one_of([*groups, "ids"], group=wanted or "ids")
     width = shutil.get_terminal_size((WIDTH, 24)).columns
     sections = {group: group.partition("/")[0] for group in groups}
     places = {name: ORDER.index(of) if of in ORDER else len(ORDER) for name, of in sections.items()}

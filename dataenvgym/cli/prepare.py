@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
 from dataenvgym.cli.console import Terminal
-from dataenvgym.errors import ConfigurationError, did_you_mean, first_fault
+from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
 from dataenvgym.runs.config.composition import config_folders
 from dataenvgym.runs.config.hydra_files import explaining
 from dataenvgym.runs.episodes.texts import several
@@ -34,11 +34,8 @@ def prepare(arguments: Namespace) -> None:
             "export DATAENVGYM_DATA=$HOME/data"
         )
     data = Path(variable).expanduser()
-    if unknown := next((name for name in arguments.names if name not in known), None):
-        raise ConfigurationError(
-            f"there is no data set {unknown!r} to prepare.{did_you_mean(unknown, known)} There "
-            f"are: {', '.join(known)}. Your own are in data.yaml in --config-dir"
-        )
+    for name in arguments.names:  # your own are in data.yaml in --config-dir
+        check_one_of(known, name=name)
     if not arguments.names:
         for name, files in known.items():
             there = all((data / file).exists() for file in files)

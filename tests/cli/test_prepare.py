@@ -54,7 +54,7 @@ def test_what_cannot_be_fetched_is_named_with_its_place(dataenvgym, hub):
 
 
 def test_mistakes_are_named(dataenvgym, hub, monkeypatch):
-    dataenvgym.refuses("no data set 'gsm9k' to prepare. Did you mean 'gsm8k'", "prepare", "gsm9k")
+    dataenvgym.refuses("Did you mean 'gsm8k'", "prepare", "gsm9k")
     listed = dataenvgym.succeeds("prepare").out
     assert "math          missing" in listed
     (hub / "data.yaml").write_text("mine: {a.jsonl: {datset: x}}\n")
