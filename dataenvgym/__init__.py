@@ -102,31 +102,10 @@ __all__ = [
     "run_study",
 ]
 
-_NAMES_IN = {
-    "agents": "Agent LLMEngine OpenEndedPolicy PocketEngine SkillListPolicy TreeAgent",
-    "domains.code.task": "CodeTask",
-    "domains.math.pocket": "PocketMathTask",
-    "domains.math.task": "MathTask",
-    "domains.social.task": "SocialTask",
-    "domains.tool_use.task": "ToolUseTask",
-    "environments": "OpenEnded SkillList SkillTree",
-    "runs.episodes": "Summary run_episode",
-    "errors": "DataEnvGymError",
-    "runs.evaluation": "run_evaluation",
-    "interfaces": "DataGenerationAgentInterface EnvironmentInterface Failure Reply "
-    "SamplingParameters TaskInterface TrainablePredictorInterface",
-    "teachers": "Teacher",
-    "students.predictors": "InProcessPredictor OpenAIPredictor VllmPredictor",
-    "records": "ChatDatum CompletedTaskInstance KTODatum Message PreferenceDatum ScoredDatum "
-    "SupervisedDatum TaskInstance TextDatum TrainingDatum",
-    "studies.study": "run_study",
-    "tasks": "Outcome Task TaskEnvironment",
-}
-
 register_environments()
 
 if not TYPE_CHECKING:  # a type checker would accept any name because of this function
-    __getattr__ = names_in(__name__, _NAMES_IN)
+    __getattr__ = names_in(__name__)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

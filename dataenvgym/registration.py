@@ -9,8 +9,10 @@ so their modules are imported only by `gymnasium.make`.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
@@ -33,18 +35,28 @@ MAX_ITERATIONS = 5
 """Steps of a teaching episode, the same as the default of `episode.iterations`."""
 
 
-def names_in(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+def names_in(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """The `__getattr__` of a package that imports its names at first use.
 
     Args:
-        names: names by the module in the package that has them.
+        names: names by the module in the package that has them; None takes them from the package's
+            imports for type checkers (`if TYPE_CHECKING`).
     """
-    modules = {name: module for module, some in names.items() for name in some.split()}
+
+    @cache
+    def modules() -> dict[str, str]:
+        found: Iterable[tuple[str, str]]
+        if names is None:
+            text = Path(str(sys.modules[package].__file__)).read_text()
+            found = re.findall(r"from (dataenvgym\.\S+) import (\([^)]*\)|.*)", text)
+        else:
+            found = ((f".{module}", some) for module, some in names.items())
+        return {name: module for module, some in found for name in re.findall(r"\w+", some)}
 
     def __getattr__(name: str) -> Any:
-        if name not in modules:
+        if name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f".{modules[name]}", package), name)
+        return getattr(import_module(modules()[name], package), name)
 
     return __getattr__
 

@@ -1,18 +1,23 @@
 """The teaching environments in which data-generation agents act."""
 
-from dataenvgym.environments.checks import CheckedRecords, RecordChecks
-from dataenvgym.environments.interface import PHASES, PhaseClock, TeachingEnvironmentInterface
-from dataenvgym.environments.iterations import IterationFiles, IterationResult
-from dataenvgym.environments.skill_tree import SkillTree
-from dataenvgym.environments.teaching import OpenEnded, SkillList, TeachingEnvironment
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.environments.checks import RecordChecks
+    from dataenvgym.environments.interface import PHASES, TeachingEnvironmentInterface
+    from dataenvgym.environments.iterations import IterationFiles, IterationResult
+    from dataenvgym.environments.skill_tree import SkillTree
+    from dataenvgym.environments.teaching import OpenEnded, SkillList, TeachingEnvironment
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
     "PHASES",
-    "CheckedRecords",
     "IterationFiles",
     "IterationResult",
     "OpenEnded",
-    "PhaseClock",
     "RecordChecks",
     "SkillList",
     "SkillTree",

@@ -13,15 +13,21 @@ ChatClient (client)       used by the rest of the package, from any thread
     └── payloads              requests and answers as bytes
 """
 
-from dataenvgym.teachers.budget import TeacherUsage, count_malformed
-from dataenvgym.teachers.client import ChatClient, ask_all, key_from
-from dataenvgym.teachers.teacher import StudentTeacher, Teacher
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.teachers.budget import count_malformed
+    from dataenvgym.teachers.client import ChatClient, ask_all, key_from
+    from dataenvgym.teachers.teacher import StudentTeacher, Teacher
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
     "ChatClient",
     "StudentTeacher",
     "Teacher",
-    "TeacherUsage",
     "ask_all",
     "count_malformed",
     "key_from",

@@ -12,17 +12,25 @@ skill_teacher    questions to a teacher about skills
 embeddings       text embeddings, local or from a server, and the nearest of them
 """
 
-from dataenvgym.agents.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
-from dataenvgym.agents.skills.discovered import ClusteredSkills, DiscoveredSkills
-from dataenvgym.agents.skills.embeddings import EmbedderInterface, TfidfEmbedder
-from dataenvgym.agents.skills.labeler import CatalogLabeler
-from dataenvgym.agents.skills.placing_labeler import FilledGoldSkills, PublishedSkills, SavedSkills
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.agents.skills.catalog import LabeledQuestion, Skill, SkillCatalog, read_catalog
+    from dataenvgym.agents.skills.discovered import ClusteredSkills, DiscoveredSkills
+    from dataenvgym.agents.skills.embeddings import TfidfEmbedder
+    from dataenvgym.agents.skills.placing_labeler import (
+        FilledGoldSkills,
+        PublishedSkills,
+        SavedSkills,
+    )
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
-    "CatalogLabeler",
     "ClusteredSkills",
     "DiscoveredSkills",
-    "EmbedderInterface",
     "FilledGoldSkills",
     "LabeledQuestion",
     "PublishedSkills",

@@ -10,36 +10,40 @@
 The first three use neither tasks nor files, so simulations use them too.
 """
 
-from dataenvgym.environments.skill_tree.actions import (
-    Exploit,
-    Explore,
-    ForestSpace,
-    TreeAction,
-    TreeActionSpace,
-    parse_tree_action,
-)
-from dataenvgym.environments.skill_tree.environment import SkillTree
-from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.environments.skill_tree.transitions import (
-    Accuracies,
-    Results,
-    apply_action,
-    apply_results,
-    plant,
-)
-from dataenvgym.environments.skill_tree.tree_engine import ProposesSubskills, TellsSubskills
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.environments.skill_tree.actions import (
+        Exploit,
+        Explore,
+        TreeAction,
+        TreeActionSpace,
+        parse_tree_action,
+    )
+    from dataenvgym.environments.skill_tree.environment import SkillTree
+    from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
+    from dataenvgym.environments.skill_tree.transitions import (
+        Accuracies,
+        Results,
+        apply_action,
+        apply_results,
+        plant,
+    )
+    from dataenvgym.environments.skill_tree.tree_engine import ProposesSubskills
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
     "Accuracies",
     "Exploit",
     "Explore",
     "Forest",
-    "ForestSpace",
     "ProposesSubskills",
     "Results",
     "SkillTree",
     "Subskill",
-    "TellsSubskills",
     "Tree",
     "TreeAction",
     "TreeActionSpace",

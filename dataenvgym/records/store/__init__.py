@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records.store.files import FileStore
-from dataenvgym.records.store.interface import Kind, Store, StoredEvent
+from dataenvgym.records.store.interface import Kind, Store
 from dataenvgym.records.store.memory import MemoryStore
 from dataenvgym.records.store.redis import RedisSettings, RedisStore, is_redis_url
 
@@ -31,7 +31,6 @@ __all__ = [
     "RedisSettings",
     "RedisStore",
     "Store",
-    "StoredEvent",
     "is_redis_url",
     "open_store",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload, runtime_checkable
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,9 +24,6 @@ from dataenvgym.interfaces import (
     TrainablePredictorInterface,
 )
 from dataenvgym.options import marks, parameters_of
-from dataenvgym.records.store import Store
-from dataenvgym.records.store.ledger import Ledger
-from dataenvgym.records.store.redis import RedisSettings, is_redis_url
 from dataenvgym.runs.config.identity import short_name
 from dataenvgym.runs.config.instantiation import (
     build_section,
@@ -36,8 +33,12 @@ from dataenvgym.runs.config.instantiation import (
 )
 from dataenvgym.students.pocket import students
 from dataenvgym.students.trainers import TrainerInterface
-from dataenvgym.tasks.judging import RubricJudge
+from dataenvgym.tasks import judging
 from dataenvgym.tasks.rollouts import speakers_of
+
+if TYPE_CHECKING:
+    from dataenvgym.records.store import Store
+    from dataenvgym.records.store.ledger import Ledger
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
@@ -154,7 +155,7 @@ def build_teacher(
     return cast(TeacherInterface, check_protocol(teacher, TeacherInterface, "teacher"))
 
 
-def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
+def build_judge(config: DictConfig, directory: str | Path) -> judging.RubricJudge:
     """Build the judge of a section `judge`: a `RubricJudge`, or its own `_target_`.
 
     Args:
@@ -181,7 +182,7 @@ def build_judge(config: DictConfig, directory: str | Path) -> RubricJudge:
         check_protocol(teacher, TeacherInterface, f"judge.teachers.{name}")
     made = {"_target_": "dataenvgym.tasks.judging.RubricJudge", **section, "teachers": teachers}
     judge = build_value(made, "judge", {})
-    return cast(RubricJudge, check_protocol(judge, RubricJudge, "judge"))
+    return cast(judging.RubricJudge, check_protocol(judge, judging.RubricJudge, "judge"))
 
 
 def build_agent(
@@ -241,6 +242,9 @@ def record_in_store(config: DictConfig, task: TaskInterface) -> None:
     """
     if "store" not in config or config.store.get("_target_") is None:
         return
+    from dataenvgym.records.store.ledger import Ledger
+    from dataenvgym.records.store.redis import RedisSettings, is_redis_url
+
     store = build_section(config, "store")
     if (domain := recording_domain(task)) is None:
         raise ConfigurationError(

@@ -13,7 +13,7 @@ The formats are those of LLaMA-Factory 0.9.5.
 """
 
 from dataenvgym.students.llama_factory.dataset import WrittenDataset, write_dataset
-from dataenvgym.students.llama_factory.entries import Formatting, Stage, dataset_info_entry
+from dataenvgym.students.llama_factory.entries import dataset_info_entry
 from dataenvgym.students.llama_factory.formats import (
     format_records_for_epo,
     format_records_for_llama_factory_dpo,
@@ -25,13 +25,10 @@ from dataenvgym.students.llama_factory.formats import (
 )
 from dataenvgym.students.llama_factory.options import TrainingOptions
 from dataenvgym.students.llama_factory.reading import read_dataset, read_sdpo_pairs
-from dataenvgym.students.llama_factory.scored import ScoredAs, without_weights
+from dataenvgym.students.llama_factory.scored import without_weights
 from dataenvgym.students.llama_factory.training_config import TrainingConfig
 
 __all__ = [
-    "Formatting",
-    "ScoredAs",
-    "Stage",
     "TrainingConfig",
     "TrainingOptions",
     "WrittenDataset",

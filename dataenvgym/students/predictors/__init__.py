@@ -10,11 +10,18 @@ openai            any model behind an OpenAI-compatible API; it cannot be traine
 scripted          answers by a function; for tests and examples
 """
 
-from dataenvgym.students.predictors.adapted_student import RemembersFormer
-from dataenvgym.students.predictors.in_process import InProcessPredictor
-from dataenvgym.students.predictors.openai import OpenAIPredictor
-from dataenvgym.students.predictors.scripted import ScriptedPredictor
-from dataenvgym.students.predictors.vllm import VllmPredictor
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.students.predictors.adapted_student import RemembersFormer
+    from dataenvgym.students.predictors.in_process import InProcessPredictor
+    from dataenvgym.students.predictors.openai import OpenAIPredictor
+    from dataenvgym.students.predictors.scripted import ScriptedPredictor
+    from dataenvgym.students.predictors.vllm import VllmPredictor
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
     "InProcessPredictor",

@@ -35,6 +35,7 @@ from dataenvgym.records import (
 from dataenvgym.records.checksums import OF_TRAINING, MarkedFolder
 from dataenvgym.records.tool_formats import COMPLETION, DEFAULT, LLAMA_FACTORY, ToolFormat
 from dataenvgym.storage import hash_files, publishing, remove_folder, write_json
+from dataenvgym.students import trainers
 from dataenvgym.students.llama_factory import (
     TrainingConfig,
     WrittenDataset,
@@ -42,8 +43,7 @@ from dataenvgym.students.llama_factory import (
     without_weights,
     write_dataset,
 )
-from dataenvgym.students.trainers import InProcessTrainer, LlamaFactoryTrainer, TrainerInterface
-from dataenvgym.students.trainers.completions import as_completions
+from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
 from dataenvgym.students.trainers.interface import ADAPTER_FILES, options_of
 from dataenvgym.students.trainers.support import warn_of_idle_options
 from dataenvgym.tasks.base import Task
@@ -240,7 +240,8 @@ def check_prompts(predictor: PredictorInterface, task: TaskInterface) -> None:
         return
     prompt: Conversation = (_ASKED,)
     more: Conversation = (_SAID,)
-    is_theirs, serves = isinstance(trainer, LlamaFactoryTrainer), isinstance(predictor, Connects)
+    is_ours, serves = isinstance(trainer, InProcessTrainer), isinstance(predictor, Connects)
+    is_theirs = not is_ours and isinstance(trainer, trainers.LlamaFactoryTrainer)
     if isinstance(task, Task) and (is_theirs or serves):
         prompt = next(iter(first_prompts(task)), prompt)
         with closing(task.make_environment()) as environment:
@@ -430,9 +431,15 @@ def write_training(
         options = options.with_options(curriculum=options.curriculum.placed(training_data))
     with run.phase("dataset"):
         if tool_format is COMPLETION:
+            from dataenvgym.students.trainers.completions import as_completions
+
             training_data = as_completions(training_data, student)
             options, tool_format = options.with_options(template="empty"), LLAMA_FACTORY
-        elif isinstance(trainer, LlamaFactoryTrainer) and options.template is None:
+        elif (
+            options.template is None
+            and not isinstance(trainer, InProcessTrainer)
+            and isinstance(trainer, trainers.LlamaFactoryTrainer)
+        ):
             is_last = isinstance(training_data[0], PreferenceDatum | KTODatum)
             plain = (
                 tool_format.flatten(getattr(one, "conversation", (*one.prompt, _SAID)))

@@ -26,14 +26,13 @@ from dataenvgym.records.tool_formats import (
     is_completion,
     training_format,
 )
-from dataenvgym.students.external import external_models
+from dataenvgym.students import external
 from dataenvgym.students.pocket import students, tool_format_of
 from dataenvgym.students.predictors.adapted_student import (
     AdaptedStudent,
     BaseStudent,
     RemembersFormer,
 )
-from dataenvgym.students.predictors.adapter_jobs import train_jobs
 from dataenvgym.students.predictors.answering import Answering
 from dataenvgym.students.predictors.checkpoints import (
     check_bare,
@@ -243,6 +242,8 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
 
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
         """See `ManyAdapters`; trainings that the in-process trainer does share their steps."""
+        from dataenvgym.students.predictors.adapter_jobs import train_jobs
+
         return train_jobs(
             jobs,
             trainer=self.trainer,
@@ -327,7 +328,7 @@ def resolve_student(student: str | Path) -> str:
     """
     if (pocket := students().get(str(student))) is not None:
         return str(pocket)
-    if (model := external_models().get(str(student))) is not None:
+    if (model := external.external_models().get(str(student))) is not None:
         return str(model.require().folder)
     path = Path(student).expanduser()
     if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
@@ -340,5 +341,8 @@ def resolve_student(student: str | Path) -> str:
 
 def own_tool_format(student: str) -> str:
     """The tool format of a student (see `resolve_student`) by default."""
-    models = {model.folder.resolve(): model.tool_format for model in external_models().values()}
-    return tool_format_of(student) or models.get(Path(student).resolve(), DEFAULT)
+    if (known := tool_format_of(student)) is not None:
+        return known
+    models = external.external_models().values()
+    own = {model.folder.resolve(): model.tool_format for model in models}
+    return own.get(Path(student).resolve(), DEFAULT)

@@ -19,8 +19,15 @@ supervised tokens, the same batches in the same order, the same losses. Only whe
 prompts are not those of an evaluation, ours differ (see `llama_factory.slots`).
 """
 
-from dataenvgym.interfaces import TrainerInterface
-from dataenvgym.students.trainers.in_process import InProcessTrainer
-from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.interfaces import TrainerInterface
+    from dataenvgym.students.trainers.in_process import InProcessTrainer
+    from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = ["InProcessTrainer", "LlamaFactoryTrainer", "TrainerInterface"]

@@ -10,12 +10,29 @@ rubric        `RubricJudge`: a score for a whole conversation, by a rubric
 A judge that fails, or whose replies cannot be parsed, gives no score: `Unscored`, never 0.
 """
 
-from dataenvgym.tasks.judging.judge import Judge
-from dataenvgym.tasks.judging.panel import Judged, agreement, combine, krippendorff_alpha
-from dataenvgym.tasks.judging.questions import conversation_text, dialogue_text, fenced, question
-from dataenvgym.tasks.judging.rubric import RubricJudge
-from dataenvgym.tasks.judging.verdict_asks import judge_ask, panel_ask
-from dataenvgym.tasks.judging.verdicts import AnswerVerdict, Unscored, read_verdict, verdict_schema
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.tasks.judging.judge import Judge
+    from dataenvgym.tasks.judging.panel import Judged, agreement, combine, krippendorff_alpha
+    from dataenvgym.tasks.judging.questions import (
+        conversation_text,
+        dialogue_text,
+        fenced,
+        question,
+    )
+    from dataenvgym.tasks.judging.rubric import RubricJudge
+    from dataenvgym.tasks.judging.verdict_asks import judge_ask, panel_ask
+    from dataenvgym.tasks.judging.verdicts import (
+        AnswerVerdict,
+        Unscored,
+        read_verdict,
+        verdict_schema,
+    )
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
     "AnswerVerdict",

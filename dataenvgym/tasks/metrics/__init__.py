@@ -16,29 +16,25 @@ A sample whose infrastructure failed is not a wrong answer: no estimator include
 k samples; the results count these instances.
 """
 
-from dataenvgym.tasks.metrics.estimators import majority_at_k, pass_at_k, pass_hat_k
-from dataenvgym.tasks.metrics.files import EvaluationFiles
-from dataenvgym.tasks.metrics.judged_samples import JudgedSamples, judge_samples
-from dataenvgym.tasks.metrics.metric import (
-    JudgeResult,
-    Metric,
-    MetricResult,
-    parse_metric,
-    parse_metrics,
-)
-from dataenvgym.tasks.metrics.rescoring import rescore, rescore_folder
-from dataenvgym.tasks.metrics.results import EvaluationResults, sum_up
-from dataenvgym.tasks.metrics.samples import Sample, Tally
-from dataenvgym.tasks.metrics.sampling import draw_samples
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.tasks.metrics.estimators import majority_at_k, pass_at_k, pass_hat_k
+    from dataenvgym.tasks.metrics.files import EvaluationFiles
+    from dataenvgym.tasks.metrics.judged_samples import judge_samples
+    from dataenvgym.tasks.metrics.metric import JudgeResult, parse_metric, parse_metrics
+    from dataenvgym.tasks.metrics.rescoring import rescore, rescore_folder
+    from dataenvgym.tasks.metrics.results import sum_up
+    from dataenvgym.tasks.metrics.samples import Tally
+    from dataenvgym.tasks.metrics.sampling import draw_samples
+else:
+    __getattr__ = names_in(__name__)
 
 __all__ = [
     "EvaluationFiles",
-    "EvaluationResults",
     "JudgeResult",
-    "JudgedSamples",
-    "Metric",
-    "MetricResult",
-    "Sample",
     "Tally",
     "draw_samples",
     "judge_samples",
