@@ -31,7 +31,6 @@ from dataenvgym.runs.config import build_agent, build_environment, build_task, c
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.storage import read_json
 from dataenvgym.students.predictors import VllmPredictor
-from dataenvgym.students.predictors.checkpoints import train_on
 from dataenvgym.students.trainers import LlamaFactoryTrainer
 
 SIZES = (
@@ -48,13 +47,7 @@ class PublishedProtocol(VllmPredictor):
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         self.close()
-        folder = train_on(
-            training_data,
-            run,
-            trainer=self.trainer,
-            student=self.student,
-            current=lambda: None,
-        )
+        folder = self.train_on(training_data, run)
         with run.phase("load"):
             self.load(folder)
 

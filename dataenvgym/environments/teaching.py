@@ -42,7 +42,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.options import Given
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.records.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
-from dataenvgym.students.predictors.checkpoints import check_prompts
+from dataenvgym.students.predictors.prompts import check_prompts
 
 Observation = dict[str, Any]
 

@@ -30,7 +30,7 @@ from dataenvgym.records import Conversation, Message, TaskInstance, TrainingDatu
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import publishing, read_json, write_json
-from dataenvgym.students.predictors.adapted_student import RemembersFormer
+from dataenvgym.students.predictors.learner import RemembersFormer
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.pocket import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate

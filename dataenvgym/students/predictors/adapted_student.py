@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.storage import publishing
@@ -21,30 +21,6 @@ from dataenvgym.students.predictors.checkpoints import (
 if TYPE_CHECKING:
     from dataenvgym.students.trainers.adapters import Adapter
     from dataenvgym.students.trainers.row_adapters import RowAdapters
-
-
-class RemembersFormer:
-    """Two methods of `SharesBase`, for predictors."""
-
-    _former: Path | Literal["unknown"] | None = None
-
-    def former_adapter(self) -> Path | None:
-        """The folder with the adapter from before the last training; None without one.
-
-        Raises:
-            ConfigurationError: if it is unknown after `load`.
-        """
-        if self._former == "unknown":
-            raise ConfigurationError(
-                "it is not known what the student was before its last training, since what it has "
-                "learned was loaded from a folder: name the folder of the former adapter, or "
-                "evaluate an iteration of a run (--run RUN)"
-            )
-        return self._former
-
-    def remember_former(self, folder: Path | None) -> None:
-        """Set the adapter from before the last training; the next `load` clears it."""
-        self._former = folder
 
 
 class BaseStudent:

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import check_at_least, check_one_of
 from dataenvgym.interfaces import (
-    AdapterJob,
     Failure,
     PredictorInterface,
     Reply,
@@ -19,32 +18,19 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.tool_formats import (
-    COMPLETION,
-    DEFAULT,
     StudentFormat,
-    ToolFormat,
-    is_completion,
     training_format,
 )
-from dataenvgym.students import external
-from dataenvgym.students.pocket import students, tool_format_of
 from dataenvgym.students.predictors.adapted_student import (
     AdaptedStudent,
     BaseStudent,
-    RemembersFormer,
 )
 from dataenvgym.students.predictors.answering import Answering
 from dataenvgym.students.predictors.checkpoints import (
-    check_bare,
-    checked_kwargs,
-    describe_learner,
-    initial_folder,
     kind_of,
-    train_on,
 )
 from dataenvgym.students.predictors.record_measures import MeasuresHere
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.students.trainers.interface import options_of
 
 OPTIONS = (
     *("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format"),
@@ -53,7 +39,7 @@ OPTIONS = (
 _DTYPES = ("float32", "bfloat16", "float16")
 
 
-class InProcessPredictor(RemembersFormer, MeasuresHere):
+class InProcessPredictor(MeasuresHere):
     """A student that runs with transformers and learns with PEFT.
 
     It is loaded at first use, and the base model only once, however often adapters change. On CPU,
@@ -100,30 +86,24 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
     ) -> None:
         check_at_least(1, batch_size=batch_size, threads=threads)
         check_one_of(_DTYPES, dtype=dtype)
-        self.student = resolve_student(student)
-        self.trainer = trainer or InProcessTrainer(threads=threads, device=device)
-        options_of(self.trainer)  # raises if it is not a trainer
-        self.adapter = initial_folder(adapter)
+        super().__init__(
+            student,
+            trainer or InProcessTrainer(threads=threads, device=device),
+            adapter=adapter,
+            tool_format=tool_format,
+            format=format,
+            chat_template_kwargs=chat_template_kwargs,
+            threads=threads,
+            form=training_format,
+        )
         self.batch_size = batch_size
-        self.threads = threads
         self.device = device
         self.dtype = dtype
-        self.format = format
-        self.tool_format: str | None = None
-        self._format: ToolFormat = COMPLETION
-        if not (is_bare := is_completion(format, tool_format)):
-            self.tool_format = tool_format or own_tool_format(self.student)
-            self._format = training_format(self.tool_format)
-        else:
-            check_bare(options_of(self.trainer))
-        self.chat_template_kwargs = checked_kwargs(
-            chat_template_kwargs, self.student, self.trainer, is_bare=is_bare
-        )
         base = BaseStudent(
             self.student,
             device=device,
             dtype=dtype,
-            is_chat=not is_bare,
+            is_chat=self.tool_format is not None,
             chat_template_kwargs=self.chat_template_kwargs,
         )
         self._loaded = AdaptedStudent(base)
@@ -160,7 +140,7 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, run the trainer, load the adapter.
 
-        All files go into `run.directory` (see `checkpoints.train_on`). If it raises, the student
+        All files go into `run.directory` (see `Learner.train_on`). If it raises, the student
         answers as before.
 
         Raises:
@@ -168,16 +148,8 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
             UnsupportedStageError, TrainingError, AdapterError: from the trainer and `load`.
         """
         before = self.adapter if self._is_fresh else self._loaded.folder
-        folder = train_on(
-            training_data,
-            run,
-            trainer=self.trainer,
-            student=self.student,
-            current=partial(self._current, run),
-            initial=self.adapter,
-            tool_format=self._format,
-            chat_template_kwargs=self.chat_template_kwargs,
-        )
+        start = self._current(run) if run.start == "adapter" else None
+        folder = self.train_on(training_data, run, start)
         with run.phase("load"):
             self.load(folder)
         self.remember_former(before)
@@ -240,20 +212,6 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
                 student.load(folder)
         return _Beside(self, student)
 
-    def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
-        """See `ManyAdapters`; trainings that the in-process trainer does share their steps."""
-        from dataenvgym.students.predictors.adapter_jobs import train_jobs
-
-        return train_jobs(
-            jobs,
-            trainer=self.trainer,
-            student=self.student,
-            initial=self.adapter,
-            tool_format=self._format,
-            chat_template_kwargs=self.chat_template_kwargs,
-            threads=self.threads,
-        )
-
     def predict_each(
         self,
         adapters: Sequence[Path | None],
@@ -296,13 +254,6 @@ class InProcessPredictor(RemembersFormer, MeasuresHere):
         with self._lock:
             return self._loaded.folder not in (None, self.adapter)
 
-    def describe(self) -> dict[str, Any]:
-        """The student and its training settings, for the run directory."""
-        name = type(self).__name__
-        config = options_of(self.trainer)
-        written = self.tool_format, self.chat_template_kwargs
-        return describe_learner(name, self.student, self.adapter, config, *written)
-
 
 class _Beside:
     """Another adapter on the base model of a predictor."""
@@ -317,32 +268,3 @@ class _Beside:
         """See `InProcessPredictor.predict`."""
         with self._owner._lock:
             return self._owner._answering.replies(self._student, conversations, sampling)
-
-
-def resolve_student(student: str | Path) -> str:
-    """The student's folder, or its name on the hub.
-
-    Raises:
-        ConfigurationError: if a path names no folder.
-        ExternalError: if it is a model of `external install` that is not installed.
-    """
-    if (pocket := students().get(str(student))) is not None:
-        return str(pocket)
-    if (model := external.external_models().get(str(student))) is not None:
-        return str(model.require().folder)
-    path = Path(student).expanduser()
-    if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
-        raise ConfigurationError(
-            f"student is {str(student)!r}, and there is no such folder; expected 'pocket', "
-            "'smollm2', a folder in Hugging Face format, or a name on its hub"
-        )
-    return str(path.resolve()) if path.is_dir() else str(student)
-
-
-def own_tool_format(student: str) -> str:
-    """The tool format of a student (see `resolve_student`) by default."""
-    if (known := tool_format_of(student)) is not None:
-        return known
-    models = external.external_models().values()
-    own = {model.folder.resolve(): model.tool_format for model in models}
-    return own.get(Path(student).resolve(), DEFAULT)

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TrainingRun
 from dataenvgym.records import TrainingDatum
-from dataenvgym.records.tool_formats import ToolFormat
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.predictors.checkpoints import train_on, write_training
+from dataenvgym.students.predictors.learner import Learner
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.students.trainers.interface import options_of, trainer_with
 from dataenvgym.students.trainers.support import refuse_unsupported
 
 
-class MeasuresHere:
+class MeasuresHere(Learner):
     """The methods of `MeasuresRecords`.
 
     Files are written as for a training, in a temporary folder. So a record is measured in the form
     in which the trainer would learn it.
     """
 
-    student: str
-    trainer: TrainerInterface
-    adapter: Path | None
-    threads: int
     device: str
-    chat_template_kwargs: Mapping[str, Any]
-    _format: ToolFormat
     _current: Callable[[TrainingRun], Path | None]
 
     def losses(
@@ -48,16 +39,8 @@ class MeasuresHere:
         with TemporaryDirectory() as scratch:
             folder, start = Path(scratch), None
             if learned:
-                start = train_on(
-                    learned,
-                    TrainingRun(_made(folder / "learned"), seed),
-                    trainer=self._without_curriculum,
-                    student=self.student,
-                    current=lambda: None,
-                    initial=self.adapter,
-                    tool_format=self._format,
-                    chat_template_kwargs=self.chat_template_kwargs,
-                )
+                run = TrainingRun(_made(folder / "learned"), seed)
+                start = self.train_on(learned, run, trainer=self._without_curriculum)
             config = self._file(records, _made(folder / "records"), start=start)
             return losses(config, self.threads, self.device)
 
@@ -115,16 +98,8 @@ class MeasuresHere:
                 "supervised records and chats: select others with agent=pool_random or pool_diverse"
             )
         run = TrainingRun(directory, seed, "adapter")
-        path = write_training(
-            records,
-            run,
-            trainer=trainer or self._without_curriculum,
-            student=self.student,
-            current=partial(self._current, run) if start is None else lambda: start,
-            initial=self.adapter,
-            tool_format=self._format,
-            chat_template_kwargs=self.chat_template_kwargs,
-        )
+        start = self._current(run) if start is None else start
+        path = self.write_training(records, run, start, trainer=trainer or self._without_curriculum)
         assert path is not None  # there are records, and no adapter yet
         return TrainingConfig.read(path)
 

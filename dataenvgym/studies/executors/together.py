@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 from safetensors import safe_open
@@ -34,7 +34,8 @@ from dataenvgym.runs.config.run_directory import open_run
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback
 from dataenvgym.storage import read_json
 from dataenvgym.students.external.memory import free_memory
-from dataenvgym.students.predictors.in_process import OPTIONS, InProcessPredictor, resolve_student
+from dataenvgym.students.predictors.in_process import OPTIONS, InProcessPredictor
+from dataenvgym.students.predictors.learner import resolve_student
 from dataenvgym.students.trainers.in_process import InProcessTrainer
 from dataenvgym.studies.executors.in_process import run_here
 from dataenvgym.studies.executors.interface import EpisodeJob, EpisodeOutcome
@@ -161,8 +162,7 @@ class Meeting:
             joined = _Student(joined, self)
         if type(trainer := getattr(joined, "trainer", None)) is InProcessTrainer:
             joined.trainer = _Trainer(trainer, self, number)
-        member: TrainablePredictorInterface = joined
-        return member
+        return cast(TrainablePredictorInterface, joined)
 
     def leave(self) -> None:
         """One member fewer to wait for."""

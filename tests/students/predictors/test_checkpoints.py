@@ -15,7 +15,6 @@ from dataenvgym.students.predictors.checkpoints import (
     kind_of,
     require_kind,
     save_nothing,
-    train_on,
 )
 from dataenvgym.students.trainers import TrainerInterface
 
@@ -75,10 +74,9 @@ def test_the_initial_adapter_must_exist(adapter, tmp_path, monkeypatch):
 
 def test_an_adapter_is_not_trained_on_top_of_a_whole_student(make_trainer, whole, tmp_path):
     run = TrainingRun(directory=tmp_path)
+    student = InProcessPredictor("s", make_trainer(), adapter=whole)
     with pytest.raises(ConfigurationError, match="finetuning_type"):
-        train_on(
-            DATA, run, trainer=make_trainer(), student="s", current=lambda: None, initial=whole
-        )
+        student.train_on(DATA, run)
 
 
 # --- an initial adapter, in this process ---

@@ -16,21 +16,14 @@ from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.records.tool_formats import COMPLETION, DEFAULT, is_completion, tool_format
-from dataenvgym.students.predictors.adapted_student import RemembersFormer
-from dataenvgym.students.predictors.adapter_jobs import train_jobs
+from dataenvgym.records.tool_formats import tool_format
 from dataenvgym.students.predictors.checkpoints import (
-    check_bare,
-    checked_kwargs,
     copy_checkpoint,
-    describe_learner,
-    initial_folder,
     kind_of,
     require_kind,
     save_nothing,
-    train_on,
 )
-from dataenvgym.students.predictors.in_process import own_tool_format, resolve_student
+from dataenvgym.students.predictors.learner import Learner
 from dataenvgym.students.predictors.vllm.attached_server import AttachedServer
 from dataenvgym.students.predictors.vllm.options import (
     VllmOptions,
@@ -54,7 +47,7 @@ from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.teachers import ask_all
 
 
-class VllmPredictor(RemembersFormer):
+class VllmPredictor(Learner):
     """A student that vLLM serves; adapters are swapped while it runs.
 
     The server is started at first use, and ends with the last predictor that uses it, or with the
@@ -75,29 +68,28 @@ class VllmPredictor(RemembersFormer):
     @takes(VllmOptions)
     def __init__(self, given: VllmOptions) -> None:
         self._given = given
-        self.student = resolve_student(given.student)
-        self.trainer = given.trainer or InProcessTrainer()
-        self.adapter = initial_folder(given.adapter)
-        self.sleep = given.sleep
-        self.tool_format: str | None = None
-        if is_bare := is_completion(given.format, given.tool_format):
-            check_bare(options_of(self.trainer))
-        else:
-            self.tool_format = given.tool_format or own_tool_format(self.student)
-        kwargs = checked_kwargs(
-            given.chat_template_kwargs, self.student, self.trainer, is_bare=is_bare
+        trainer = given.trainer or InProcessTrainer()
+        super().__init__(
+            given.student,
+            trainer,
+            adapter=given.adapter,
+            tool_format=given.tool_format,
+            format=given.format,
+            chat_template_kwargs=given.chat_template_kwargs,
+            threads=getattr(trainer, "threads", 1),
+            form=tool_format,
         )
+        self.sleep = given.sleep
+        kwargs = self.chat_template_kwargs
         if kwargs and "chat_template" in (given.options or {}):
             raise ConfigurationError(
                 f"chat_template_kwargs is {kwargs}, and predictor.options.chat_template gives the "
                 "server another template than the student's own, which training reads: put it "
                 "into the student's folder as chat_template.jinja"
             )
-        self.chat_template_kwargs = kwargs
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
         options.client("http://127.0.0.1")  # checks the values
-        self._format = COMPLETION if is_bare else tool_format(self.tool_format or DEFAULT)
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
         check_trainer(options_of(self.trainer), options.base_url)
         self._starts: VllmOptions | None = None
@@ -169,7 +161,7 @@ class VllmPredictor(RemembersFormer):
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, run the trainer, load the adapter.
 
-        All files go into `run.directory` (see `checkpoints.train_on`). If it raises, the student
+        All files go into `run.directory` (see `Learner.train_on`). If it raises, the student
         answers as before.
 
         Raises:
@@ -178,36 +170,21 @@ class VllmPredictor(RemembersFormer):
             UnsupportedStageError, TrainingError, AdapterError, ServerError: from the trainer and
                 `load`.
         """
-        check_records(training_data, self.tool_format)
+        self.check_records(training_data)
         server, before = self.server, self._folder  # raises before the training if there is none
         with server.asleep(self._name) if self.sleep else nullcontext():
-            folder = train_on(
-                training_data,
-                run,
-                trainer=self.trainer,
-                student=self.student,
-                current=self._current,
-                initial=self.adapter,
-                tool_format=self._format,
-                chat_template_kwargs=self.chat_template_kwargs,
-            )
+            start = self._current() if run.start == "adapter" else None
+            folder = self.train_on(training_data, run, start)
         with run.phase("load"):
             self.load(folder)
         self.remember_former(before)
 
+    def check_records(self, records: Sequence[TrainingDatum]) -> None:
+        check_records(records, self.tool_format)
+
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
-        """See `ManyAdapters`; trainings of the in-process trainer share their steps."""
         with self.server.asleep(self._name) if self.sleep else nullcontext():
-            return train_jobs(
-                jobs,
-                trainer=self.trainer,
-                student=self.student,
-                initial=self.adapter,
-                tool_format=self._format,
-                chat_template_kwargs=self.chat_template_kwargs,
-                threads=getattr(self.trainer, "threads", 1),
-                check=lambda records: check_records(records, self.tool_format),
-            )
+            return super().train_each(jobs)
 
     def predict_each(
         self,
@@ -291,10 +268,7 @@ class VllmPredictor(RemembersFormer):
 
     def describe(self) -> dict[str, Any]:
         """The student and its training settings, for the run directory."""
-        name = type(self).__name__
-        config = options_of(self.trainer)
-        written = self.tool_format, self.chat_template_kwargs
-        said = describe_learner(name, self.student, self.adapter, config, *written)
+        said = super().describe()
         parser = self._options.tool_parser
         return said if parser is None else {**said, "tool_parser": parser}
 
