@@ -125,12 +125,13 @@ def foreign(
 def _shipped(section: str, config: DictConfig, config_dir: str | Path | None) -> _Shipped:
     """The values of YAML files for a section, by the class that the file names; None for none."""
     found: _Shipped = {None: set(), **({_JUDGE: set()} if section == "judge" else {})}
-    plain = cast(dict[str, Any], OmegaConf.to_container(config))
+    trial = OmegaConf.create(cast(dict[str, Any], OmegaConf.to_container(config)))
     for content in (_ours() if config_dir is None else _contents(config_dir)).get(section, ()):
-        values, trial = found.setdefault(content.get("_target_"), set()), None
+        values, is_tried = found.setdefault(content.get("_target_"), set()), False
         for key, value in leaves(content):
             if isinstance(value, str) and "${" in value:
-                trial = trial or OmegaConf.create({**plain, section: content})
+                if not is_tried:
+                    trial[section], is_tried = content, True
                 with suppress(OmegaConfBaseException):  # a variable that is not set
                     value = OmegaConf.select(trial, f"{section}.{key}")
             values.add((key, value))
@@ -163,9 +164,8 @@ def _is_harmless(value: Any, hint: Any) -> bool:
     if origin in (Union, UnionType):
         fitting = [part for part in parts if fits(value, part)]
         return bool(fitting) and all(_is_harmless(value, part) for part in fitting)
-    if origin is Literal:
-        return value in parts
-    return hint in (bool, int, float) and fits(value, hint)
+    is_number = hint in (bool, int, float) and fits(value, hint)
+    return value in parts if origin is Literal else is_number
 
 
 def _inside(hint: Any, name: str | int) -> Any:

@@ -77,17 +77,20 @@ EVIL = {
 }
 
 
+def test_an_untouched_folder_is_data(evaluation, tmp_path):
+    sections = ["task", "student", "predictor", "trainer"]
+    refuse_untrusted(evaluation, sections, tmp_path / "config.yaml", [])
+
+
 @pytest.mark.parametrize("key", EVIL)
 def test_a_folder_names_no_code_program_or_server_of_its_own(evaluation, tmp_path, key):
-    file = tmp_path / "config.yaml"
-    sections = ["task", "student", "predictor", "trainer"]
-    refuse_untrusted(evaluation, sections, file, [])
+    file, section = tmp_path / "config.yaml", key.partition(".")[0]
     config = copy.deepcopy(evaluation)
     OmegaConf.update(config, key, EVIL[key], force_add=True)
     with pytest.raises(ConfigurationError, match=rf"{key}.* in .*config.yaml.* --trust") as caught:
-        refuse_untrusted(config, sections, file, [])
+        refuse_untrusted(config, [section], file, [])
     assert "type it yourself" in str(caught.value)
-    refuse_untrusted(config, sections, file, parse_overrides([f"{key}=..."]))
+    refuse_untrusted(config, [section], file, parse_overrides([f"{key}=..."]))
 
 
 def test_typed_values_are_trusted(run_with):
