@@ -7,6 +7,7 @@ happens at import and the programs that tests start.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -43,8 +44,8 @@ def hit(name):
             file.write(line)
         _hit.add(line)
 """
-_CPU, _MEMORY = 300, 8 << 30
-"""CPU seconds and bytes that a process of a run may use."""
+# CPU seconds and bytes that a process may use; seconds until a run with a fault is over.
+_CPU, _MEMORY, _WAIT = 300, 8 << 30, 400
 
 
 class Job(NamedTuple):
@@ -53,8 +54,7 @@ class Job(NamedTuple):
     name: str
     tests: Collection[str]
     texts: Mapping[str, str] = {}
-    stops: bool = False
-    """At the first test that fails."""
+    stops: bool = False  # at the first test that fails
 
 
 class Outcome(NamedTuple):
@@ -118,9 +118,8 @@ class Slot:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU, _CPU))
         resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
-        log = os.open(self._run / "log.txt", os.O_WRONLY | os.O_CREAT)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
+        os.dup2(os.open(self._run / "log.txt", os.O_WRONLY | os.O_CREAT), 1)
+        os.dup2(1, 2)
         os.chdir(self.tree)
         ours = [str(self.tree), str(self._places)]
         sys.path[:] = [*ours, *(place for place in sys.path if place not in ("", str(ROOT)))]
@@ -130,10 +129,12 @@ class Slot:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("tools", "tests")]:
             del sys.modules[name]
         sys.modules["__main__"] = ModuleType("__main__")  # multiprocessing would start ours
-        options = ["-q", "-p", "no:cacheprovider", f"--basetemp={self._run / 'temp'}"]
-        options += ["-x"] if job.stops else []
+        options = ["-qx" if job.stops else "-q", f"--basetemp={self._run / 'temp'}"]
+        options += ["-p", "no:cacheprovider", *dict.fromkeys(map(file_of, job.tests))]
+        if job.stops:
+            faulthandler.dump_traceback_later(_WAIT, exit=True)
         watch = _Watch({*job.tests}, self._run / "hits")
-        pytest.main([*options, *dict.fromkeys(map(file_of, job.tests))], plugins=[watch])
+        pytest.main(options, plugins=[watch])
         (self._run / "report.json").write_text(json.dumps(watch.outcome()))
 
 
