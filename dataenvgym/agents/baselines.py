@@ -81,7 +81,4 @@ class _NobodyToAsk:
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters
     ) -> Sequence[Reply | Failure]:
-        raise ConfigurationError(
-            "a blind policy may not let the student try, and the policy in BlindPolicy does: wrap "
-            "another one, such as agent/policy@agent.policy.policy=skill_list"
-        )
+        raise ConfigurationError("the policy in BlindPolicy may not let the student try")

@@ -73,9 +73,6 @@ def read_usage(directory: Path) -> TeacherUsage | None:
     return usage.model_copy(update=update)
 
 
-_MILLION = 1_000_000
-
-
 class Price(Model):
     """US dollars for a million tokens.
 
@@ -88,10 +85,6 @@ class Price(Model):
     prompt: float = Field(ge=0.0, allow_inf_nan=False)
     completion: float = Field(ge=0.0, allow_inf_nan=False)
 
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """The cost of these tokens in US dollars."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _MILLION
-
 
 def cost_of(
     price: Price | None, prompt_tokens: int | None, completion_tokens: int | None
@@ -99,7 +92,7 @@ def cost_of(
     """US dollars for these tokens; None if that is unknown."""
     if price is None or prompt_tokens is None or completion_tokens is None:
         return None
-    return price.cost(prompt_tokens, completion_tokens)
+    return (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1_000_000
 
 
 def parse_price(price: Price | Mapping[str, float] | None, *, name: str = "price") -> Price | None:
@@ -110,8 +103,7 @@ def parse_price(price: Price | Mapping[str, float] | None, *, name: str = "price
         return Price.model_validate(price)
     except ValidationError as error:
         raise ConfigurationError(
-            f"{name} is {price!r}, expected US dollars for a million tokens, such as "
-            "{prompt: 0.15, completion: 0.6}, or null where the price is not known"
+            f"{name} is {price!r}, expected dollars such as {{prompt: 0.15, completion: 0.6}}"
         ) from error
 
 
@@ -229,7 +221,6 @@ def parse_budget(
     if max_cost is not None and price is None:
         raise ConfigurationError(
             f"max_cost is {max_cost!r}, and the price of the model is not known: set price, such "
-            "as {prompt: 0.15, completion: 0.6} in US dollars for a million tokens, or limit "
-            "max_tokens instead"
+            "as {prompt: 0.15, completion: 0.6}, or limit max_tokens instead"
         )
     return budget

@@ -29,7 +29,6 @@ from dataenvgym.records import Model
 from dataenvgym.records.store import RedisSettings, is_redis_url
 
 _PREFIX = "dataenvgym:reply:"
-_AT_ONCE = 512  # keys in one request to Redis
 
 log = logging.getLogger(__name__)
 
@@ -109,11 +108,8 @@ class RedisCache:
 
         if self._is_given_up:
             return [None] * len(keys)
-        entries: list[bytes | None] = []
         try:
-            server = self._connected()
-            for i in range(0, len(keys), _AT_ONCE):
-                entries += server.mget([_PREFIX + key for key in keys[i : i + _AT_ONCE]])
+            entries = self._connected().mget([_PREFIX + key for key in keys]) if keys else []
         except (RedisError, OSError, ValueError) as error:
             if self._was_there:
                 self._give_up(error)
@@ -171,8 +167,7 @@ def open_cache(where: str | Path) -> ReplyCache:
         return RedisCache(RedisSettings(str(where)))
     if not str(where) or "://" in str(where):
         raise ConfigurationError(
-            f"cache is {str(where)!r}, expected a folder, a server such as "
-            "'redis://127.0.0.1:6379', or null for none"
+            f"cache is {str(where)!r}, expected a folder, redis://HOST:PORT, or null for none"
         )
     return FolderCache(where)
 

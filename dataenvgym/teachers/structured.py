@@ -22,6 +22,22 @@ from dataenvgym.teachers.budget import count_malformed
 from dataenvgym.teachers.repair import json_in
 
 Schema = dict[str, JsonValue]
+TEXT: Schema = {"type": "string"}
+
+
+def object_of(**fields: Schema) -> Schema:
+    """The schema of an object with exactly these fields."""
+    return {
+        "type": "object",
+        "properties": {**fields},
+        "required": [*fields],
+        "additionalProperties": False,
+    }
+
+
+def list_of(item: Schema, **limits: int) -> Schema:
+    """The schema of a list; `limits` are `minItems` and `maxItems`."""
+    return {"type": "array", "items": item, **limits}
 
 
 def ask_json(

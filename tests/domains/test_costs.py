@@ -18,6 +18,7 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.sampling import draw_samples
 from dataenvgym.tasks.metrics.usage import read_costs, write_costs
+from dataenvgym.teachers.budget import cost_of
 
 
 class Paid:
@@ -174,4 +175,4 @@ def test_a_tier_whose_replies_cannot_be_used_is_paid_for_each_of_them(tmp_path):
     assert tier.n == 12  # four problems, each in three tries, which end with an error
     tools = found.speakers["tools"]
     assert numbers(tools)[:3] == tier.took[:3]
-    assert tools.cost == pytest.approx(12 * task.domain.tiers["answer-1"].price.cost(10, 2))
+    assert tools.cost == pytest.approx(12 * cost_of(task.domain.tiers["answer-1"].price, 10, 2))

@@ -266,7 +266,7 @@ def test_a_folder_that_takes_no_reply_costs_the_entry_and_not_the_reply(teach, t
 
 @pytest.mark.parametrize("cache", ["", "http://host"])
 def test_a_cache_that_is_none_is_refused(teach, cache):
-    with pytest.raises(ConfigurationError, match="folder, a server"):
+    with pytest.raises(ConfigurationError, match="folder"):
         teach(cache=cache)
 
 

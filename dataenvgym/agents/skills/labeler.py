@@ -9,7 +9,6 @@ episode that starts over there. Delete `skills.json` to find the skills again.
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +41,6 @@ from dataenvgym.tasks.adapted_task import known_instances, task_of
 from dataenvgym.tasks.source import Split
 
 _SPLITS = ("validation", "train")
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +170,6 @@ class CatalogLabeler(ABC):
         catalog = read_catalog(file) if file is not None and file.exists() else None
         if catalog is None or (catalog.task, catalog.options) != (self._task_name, made_by):
             catalog = self.discover(instances).model_copy(update={"options": made_by})
-            _log.info(
-                "skills: %d in %d questions, by %s (%s)",
-                len(catalog.skills),
-                len(catalog.labels),
-                catalog.method,
-                ", ".join(f"{name} {count}" for name, count in catalog.counts.items()),
-            )
             if file is not None:
                 catalog.save(file)
         self._catalog = catalog

@@ -14,7 +14,7 @@ from dataenvgym.errors import BudgetSpentError, PredictionError, check_at_least
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.records import Conversation
 from dataenvgym.teachers.prompts import Prompt, as_prompt
-from dataenvgym.teachers.structured import Schema, ask_json
+from dataenvgym.teachers.structured import TEXT, Schema, ask_json, list_of, object_of
 
 PromptLike = Prompt | Mapping[str, Any] | str
 _LONGEST_NAME = 80
@@ -142,24 +142,5 @@ def clean_name(name: str) -> str | None:
     return cleaned if 0 < len(cleaned) <= _LONGEST_NAME else None
 
 
-def _list_of(name: str, properties: Schema) -> Schema:
-    """A schema of an object with a list `name` of objects with these properties."""
-    item: Schema = {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {name: {"type": "array", "items": item}},
-        "required": [name],
-        "additionalProperties": False,
-    }
-
-
-_LABELS = _list_of("labels", {"number": {"type": "integer"}, "skill": {"type": "string"}})
-_CATEGORIES = _list_of(
-    "categories",
-    {"category": {"type": "string"}, "skills": {"type": "array", "items": {"type": "string"}}},
-)
+_LABELS = object_of(labels=list_of(object_of(number={"type": "integer"}, skill=TEXT)))
+_CATEGORIES = object_of(categories=list_of(object_of(category=TEXT, skills=list_of(TEXT))))

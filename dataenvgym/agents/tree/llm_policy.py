@@ -21,28 +21,16 @@ from dataenvgym.errors import InvalidActionError, check_at_least
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.teachers.budget import count_malformed
 from dataenvgym.teachers.prompts import Prompt, as_prompt
-from dataenvgym.teachers.structured import Schema, ask_json
+from dataenvgym.teachers.structured import TEXT, Schema, ask_json, object_of
 
 SCHEMA: Schema = {
     "anyOf": [
-        {
-            "type": "object",
-            "properties": {
-                "action": {"type": "string", "enum": ["explore"]},
-                "subskills": {"type": "integer", "minimum": 1},
-                "records": {"type": "integer", "minimum": 0},
-            },
-            "required": ["action", "subskills", "records"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "properties": {
-                "action": {"type": "string", "enum": ["exploit"]},
-                "changes": {"type": "object"},
-            },
-            "required": ["action", "changes"],
-        },
+        object_of(
+            action={**TEXT, "enum": ["explore"]},
+            subskills={"type": "integer", "minimum": 1},
+            records={"type": "integer", "minimum": 0},
+        ),
+        object_of(action={**TEXT, "enum": ["exploit"]}, changes={"type": "object"}),
     ]
 }
 
@@ -139,15 +127,10 @@ class LLMTreePolicy:
         """Parse an answer as a move; None if the move is impossible."""
         if answer is None:
             return None
+        chosen = {"changes": answer.get("changes")}
         if answer["action"] == "explore":
-            value = {
-                "kind": "explore",
-                "skill": tree.skill,
-                "subskills": answer["subskills"],
-                "records_each": answer["records"],
-            }
-        else:
-            value = {"kind": "exploit", "skill": tree.skill, "changes": answer["changes"]}
+            chosen = {"subskills": answer["subskills"], "records_each": answer["records"]}
+        value = {"kind": answer["action"], "skill": tree.skill, **chosen}
         try:
             (move,) = parse_tree_action([value], forest)
         except InvalidActionError:

@@ -12,6 +12,7 @@ from dataenvgym.domains.orchestrate.tiers import (
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Message
+from dataenvgym.teachers.budget import cost_of
 
 ASKED = (Message(role="user", content="?"),)
 
@@ -19,8 +20,8 @@ ASKED = (Message(role="user", content="?"),)
 def test_a_million_input_tokens_of_gpt_5_cost_a_dollar_and_a_quarter():
     tier = DEFAULT_TIERS["answer-1"]
     assert tier.model == "gpt-5"
-    assert tier.price.cost(1_000_000, 0) == 1.25
-    assert tier.price.cost(0, 1_000_000) == 10.0
+    assert cost_of(tier.price, 1_000_000, 0) == 1.25
+    assert cost_of(tier.price, 0, 1_000_000) == 10.0
 
 
 def test_the_default_tiers_have_the_published_prices_and_seconds():

@@ -14,7 +14,7 @@ from dataenvgym.interfaces import Reply
 from dataenvgym.records import Provenance, SupervisedDatum, parse_training_datum
 from dataenvgym.teachers.prompts import Prompt
 from dataenvgym.teachers.repair import json_in
-from dataenvgym.teachers.structured import Schema, shaped
+from dataenvgym.teachers.structured import TEXT, Schema, list_of, object_of, shaped
 
 _FIELDS = ("instruction", "output")
 PROBLEM = "problem"
@@ -43,27 +43,10 @@ def records_schema(
         lists: names of further fields of a record, each a list of texts.
         fields: names of its fields with a text.
     """
-    text: Schema = {"type": "string"}
-    if max_length is not None:
-        text |= {"minLength": 1, "maxLength": max_length}
-    record: Schema = {
-        "type": "object",
-        "properties": {
-            **dict.fromkeys(fields, text),
-            **{name: {"type": "array", "items": text} for name in lists},
-        },
-        "required": [*fields, *lists],
-        "additionalProperties": False,
-    }
-    records: Schema = {"type": "array", "items": record}
-    if count is not None:
-        records |= {"minItems": count, "maxItems": count}
-    return {
-        "type": "object",
-        "properties": {"records": records},
-        "required": ["records"],
-        "additionalProperties": False,
-    }
+    text = TEXT if max_length is None else {**TEXT, "minLength": 1, "maxLength": max_length}
+    record = object_of(**dict.fromkeys(fields, text), **dict.fromkeys(lists, list_of(text)))
+    limits = {} if count is None else {"minItems": count, "maxItems": count}
+    return object_of(records=list_of(record, **limits))
 
 
 def records_in(reply: Reply, provenance: Provenance) -> tuple[list[SupervisedDatum], int]:

@@ -11,30 +11,10 @@ from dataenvgym.agents.engines.llm.records import items_in
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.teachers.prompts import Prompt
-from dataenvgym.teachers.structured import Schema, ask_json
+from dataenvgym.teachers.structured import TEXT, Schema, ask_json, list_of, object_of
 
-_HYPOTHESES: Schema = {
-    "type": "object",
-    "properties": {
-        "hypotheses": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"weakness": {"type": "string"}, "reason": {"type": "string"}},
-                "required": ["weakness", "reason"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["hypotheses"],
-    "additionalProperties": False,
-}
-_SUBSKILLS: Schema = {
-    "type": "object",
-    "properties": {"subskills": {"type": "array", "items": {"type": "string"}}},
-    "required": ["subskills"],
-    "additionalProperties": False,
-}
+_HYPOTHESES = object_of(hypotheses=list_of(object_of(weakness=TEXT, reason=TEXT)))
+_SUBSKILLS = object_of(subskills=list_of(TEXT))
 _ATTEMPTS_AT_SUBSKILLS = 3
 
 
