@@ -11,7 +11,7 @@ Implementations elsewhere in the package are examples, not base classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ from typing import (
     NamedTuple,
     Protocol,
     SupportsFloat,
+    TypeGuard,
     runtime_checkable,
 )
 
@@ -37,7 +38,6 @@ from dataenvgym.records import (
     Conversation,
     Model,
     PerformanceReport,
-    Refusal,
     TaskInstance,
     TrainingDatum,
 )
@@ -141,6 +141,10 @@ class Ask:
     may_fail: bool = False
 
 
+PhaseFactory = Callable[[str], AbstractContextManager[Any]]
+"""Opens a named phase; leaving the context ends it."""
+
+
 @dataclass(frozen=True)
 class TrainingRun:
     """One training: its folder, its seed, and the weights from which it starts.
@@ -160,14 +164,6 @@ class TrainingRun:
     phase: PhaseFactory = field(default=lambda name: nullcontext(), repr=False, compare=False)
 
 
-class PhaseFactory(Protocol):
-    """Opens a named phase; leaving the context ends it."""
-
-    def __call__(self, name: str, /) -> AbstractContextManager[Any]:
-        """The phase of that name, to be entered."""
-        ...
-
-
 @runtime_checkable
 class PredictorInterface(Protocol):
     """Something that answers conversations."""
@@ -178,64 +174,8 @@ class PredictorInterface(Protocol):
         """One reply or failure for each conversation, in their order.
 
         Synchronous and batched; a remote predictor hides its own event loop. A predictor may also
-        implement any of `forwarding.CAPABILITIES`.
+        have any method of `AblePredictor`.
         """
-        ...
-
-
-@runtime_checkable
-class Submits(Protocol):
-    """A predictor that answers each conversation as soon as it can."""
-
-    def submit(
-        self, conversation: Conversation, sampling: SamplingParameters
-    ) -> Future[Reply | Failure]:
-        """A future of the reply or failure; rollouts call it from several threads."""
-        ...
-
-
-@runtime_checkable
-class Connects(Protocol):
-    """A predictor that needs preparation, such as starting a server."""
-
-    def connect(self) -> object:
-        """Wait until the server is ready; raise if it cannot work. Rollouts call it first."""
-        ...
-
-
-@runtime_checkable
-class Describes(Protocol):
-    """A predictor, teacher or labeler that describes itself."""
-
-    def describe(self) -> Any:
-        """The settings that determine its answers, as JSON; a resumed run refuses other ones."""
-        ...
-
-
-@runtime_checkable
-class Saves(Protocol):
-    """A predictor that can save what it learned."""
-
-    def save(self, path: Path) -> None:
-        """Save the changes to the base model in `path`."""
-        ...
-
-
-@runtime_checkable
-class Refuses(Protocol):
-    """A predictor that knows beforehand which conversations it cannot answer."""
-
-    def refusals(self, conversations: Sequence[Conversation]) -> Sequence[Failure | None]:
-        """The failure of each conversation that could not be answered; None for the others."""
-        ...
-
-
-@runtime_checkable
-class Closes(Protocol):
-    """A speaker or a task environment that holds resources."""
-
-    def close(self) -> None:
-        """Release the resources."""
         ...
 
 
@@ -264,16 +204,75 @@ class TrainablePredictorInterface(PredictorInterface, Protocol):
 
 
 @runtime_checkable
-class SharesBase(Protocol):
-    """A student that can also answer with another adapter: self-play with earlier versions.
+class TrainerInterface(Protocol):
+    """Trains an adapter from a LLaMA-Factory file.
 
-    Both adapters share one copy of the base model.
+    It may also have `config`, a `TrainingConfig`: the options of every training (see
+    `trainers.options_of`).
     """
+
+    def train(self, config_path: Path) -> Path:
+        """Train from the YAML file; return the complete adapter's folder, in PEFT format.
+
+        Raises:
+            UnsupportedStageError: for a stage or option that this trainer does not support.
+            TrainingError: if there is no usable adapter at the end.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class AdapterJob:
+    """An adapter to train on the untouched student (see `AblePredictor.train_each`).
+
+    Attributes:
+        records: what it learns.
+        run: its folder and seed.
+        trainer: trains it with its own options; None for the student's trainer.
+    """
+
+    records: Sequence[TrainingDatum]
+    run: TrainingRun
+    trainer: TrainerInterface | None = None
+
+
+class AblePredictor(TrainablePredictorInterface, Protocol):
+    """All that a predictor may offer beyond `predict`; each group of methods is optional.
+
+    `can(predictor, "submit")` says whether it does. Wrappers pass on those in `METHODS`.
+    """
+
+    def submit(
+        self, conversation: Conversation, sampling: SamplingParameters
+    ) -> Future[Reply | Failure]:
+        """Answer as soon as possible: a future. Rollouts call it from several threads."""
+        ...
+
+    def connect(self) -> object:
+        """Wait until the server is ready; raise if it cannot work. Rollouts call it first."""
+        ...
+
+    def describe(self) -> Any:
+        """The settings that determine its answers, as JSON; a resumed run refuses other ones.
+
+        Teachers and labelers may have it, too.
+        """
+        ...
+
+    def refusals(self, conversations: Sequence[Conversation]) -> Sequence[Failure | None]:
+        """The failure of each conversation that could not be answered; None for the others."""
+        ...
+
+    def close(self) -> None:
+        """Release the resources. Task environments may have it, too."""
+        ...
+
+    # --- self-play with earlier versions: both adapters share one copy of the base model
 
     def with_adapter(self, folder: Path | None) -> PredictorInterface:
         """A predictor that answers with the adapter in `folder`; None for the untouched student.
 
-        The student itself is unchanged. `rollout` closes the predictor if it `Closes`.
+        The student itself is unchanged. `rollout` closes the predictor if it has `close`.
         """
         ...
 
@@ -288,13 +287,7 @@ class SharesBase(Protocol):
         """Set the adapter from before the last training, after `load` changed the present one."""
         ...
 
-
-@runtime_checkable
-class MeasuresRecords(Protocol):
-    """A student that says what it would learn from records, and stays as it is.
-
-    The records are supervised or chats; others raise ConfigurationError.
-    """
+    # --- what it would learn from records; these are supervised or chats
 
     def losses(
         self,
@@ -331,43 +324,7 @@ class MeasuresRecords(Protocol):
         """
         ...
 
-
-@runtime_checkable
-class TrainerInterface(Protocol):
-    """Trains an adapter from a LLaMA-Factory file.
-
-    It may also have `config`, a `TrainingConfig`: the options of every training (see
-    `trainers.options_of`).
-    """
-
-    def train(self, config_path: Path) -> Path:
-        """Train from the YAML file; return the complete adapter's folder, in PEFT format.
-
-        Raises:
-            UnsupportedStageError: for a stage or option that this trainer does not support.
-            TrainingError: if there is no usable adapter at the end.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class AdapterJob:
-    """An adapter to train on the untouched student (see `ManyAdapters`).
-
-    Attributes:
-        records: what it learns.
-        run: its folder and seed.
-        trainer: trains it with its own options; None for the student's trainer.
-    """
-
-    records: Sequence[TrainingDatum]
-    run: TrainingRun
-    trainer: TrainerInterface | None = None
-
-
-@runtime_checkable
-class ManyAdapters(Protocol):
-    """A student that trains and asks many adapters of its base at once; it is itself unchanged."""
+    # --- many adapters of its base at once; it is itself unchanged
 
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
         """Train an adapter for each job; return their folders, or why a job failed.
@@ -389,10 +346,7 @@ class ManyAdapters(Protocol):
         """
         ...
 
-
-@runtime_checkable
-class TriesRecords(Protocol):
-    """Tries records on a student without keeping them."""
+    # --- the student as a teaching environment shows it to an agent (`ShownStudent`)
 
     def trial(self, records: Any, /) -> PerformanceReport:
         """The report of the student if it were trained on these records; it stays unchanged.
@@ -402,15 +356,16 @@ class TriesRecords(Protocol):
         ...
 
 
-@runtime_checkable
-class ShownStudentInterface(PredictorInterface, TriesRecords, Protocol):
-    """The student as a teaching environment shows it to an agent.
+def can(thing: object, *methods: str) -> TypeGuard[AblePredictor]:
+    """Whether it has these methods of `AblePredictor`."""
+    return all(getattr(thing, method, None) is not None for method in methods)
 
-    Attributes:
-        refused: why the environment's gate refused the training of the last iteration, or None.
-    """
 
-    refused: Refusal | None
+METHODS = (
+    *("submit", "connect", "describe", "save", "close", "refusals", "with_adapter"),
+    *("former_adapter", "remember_former", "losses", "influences", "trial"),
+)
+"""The optional methods that a wrapper of a predictor passes on; training is not among them."""
 
 
 @runtime_checkable
@@ -425,7 +380,7 @@ class DataGenerationAgentInterface(Protocol):
     error. It may ask `predictor`, but not change it: its `train`, `load` and `reset` raise
     AgentError.
     In a teaching environment it may also try records without keeping them
-    (`predictor.trial(records)`, see `ShownStudentInterface`).
+    (`predictor.trial(records)`, see `environments.shown_student`).
     """
 
     def __call__(
@@ -613,17 +568,8 @@ def predict_with_schema(
         return predictor.predict(conversations, free)  # another error is raised again
 
 
-CAPABILITIES = (
-    *(Submits, Connects, Describes, Saves, Closes, Refuses, SharesBase),
-    *(MeasuresRecords, TriesRecords),
-)
-"""The optional protocols of predictors; training is not passed on."""
-
-METHODS = tuple(name for each in CAPABILITIES for name in vars(each) if not name.startswith("_"))
-
-
 class ForwardingPredictor:
-    """Answers with `predictor`, and has each method of `CAPABILITIES` that `predictor` has.
+    """Answers with `predictor`, and has each of `METHODS` that `predictor` has.
 
     To change one, define it as `own_NAME`: it is offered if `predictor` has NAME. A method NAME is
     always offered. A subclass with another `predict` offers `submit` only if it defines it.

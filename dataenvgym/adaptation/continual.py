@@ -36,7 +36,7 @@ from dataenvgym.errors import (
     check_one_of,
 )
 from dataenvgym.events import counting
-from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface, TrainingRun
+from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import Model, TrainingDatum
 from dataenvgym.records.checksums import MarkedFolder
 from dataenvgym.seeding import derive_rng, derive_seed
@@ -260,7 +260,7 @@ class _Sequence:
         whole = self._newest if self._join == "merged" else None
         student, self._student = self._student, None  # one at a time is in memory
         if student is not None and self._whole != whole:
-            if isinstance(student, Closes):
+            if can(student, "close"):
                 student.close()
             student = None
         if student is None:

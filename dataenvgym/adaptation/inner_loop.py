@@ -35,10 +35,10 @@ from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import (
     AdapterJob,
     Failure,
-    ManyAdapters,
     TaskInterface,
     TrainablePredictorInterface,
     TrainingRun,
+    can,
 )
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.records.checksums import marking, reading_marked
@@ -181,7 +181,7 @@ def adapt(
 ) -> list[Adapted]:
     """Run the inner loops that are not done yet; return the results of all, in their order.
 
-    Afterwards the predictor is the untouched student. One of `ManyAdapters` trains and asks up to
+    Afterwards the predictor is the untouched student. One of `AblePredictor` trains and asks up to
     `at_once` adapters together; another one learns and answers loop by loop.
 
     Args:
@@ -305,7 +305,7 @@ def _run(
     if not loops:
         return
     trained = [loop for loop in loops if loop.records]
-    each = _together if isinstance(predictor, ManyAdapters) else _in_turn
+    each = _together if can(predictor, "train_each", "predict_each") else _in_turn
     jobs = [
         AdapterJob(one.records, TrainingRun(directory / one.name, one.seed), one.trainer)
         for one in trained

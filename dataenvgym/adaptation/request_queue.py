@@ -25,7 +25,7 @@ from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, keep_ide
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
-from dataenvgym.interfaces import Describes, TaskInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface, can
 from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers.interface import options_of, trainer_with
@@ -228,7 +228,7 @@ def opened_queue(
     with opened(directory):
         identity: dict[str, Any] = {"environment": "adaptation server", "instances": None}
         identity["task"] = attemptable(task).name
-        if isinstance(predictor, Describes):
+        if can(predictor, "describe"):
             identity["predictor"] = without_secrets(predictor.describe())
         keep_identity(directory, identity)
         for left in (directory / "adapters").glob(f"{_ONCE}*"):  # by a killed server

@@ -18,7 +18,7 @@ from dataenvgym.adaptation.inner_loop import trained_by
 from dataenvgym.adaptation.trials import EditResult, EditTrials
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.events import tell, warn_run
-from dataenvgym.interfaces import Closes, TrainablePredictorInterface, TrainingRun
+from dataenvgym.interfaces import TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import ChatDatum, Conversation, Message
 from dataenvgym.records.checksums import MarkedFolder, marking, reading_marked
 from dataenvgym.runs.episodes.texts import several
@@ -154,7 +154,7 @@ class RestEM:
             tell(f"RestEM: the student learns {len(kept)} of {len(results)} edits")
             self._learn(trials, records, directory)
         MarkedFolder(folder, f"remove {folder}; the same command makes it again").check(large=True)
-        if isinstance(trials.student, Closes):
+        if can(trials.student, "close"):
             trials.student.close()
         return of(folder), kept
 

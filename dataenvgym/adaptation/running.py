@@ -22,7 +22,7 @@ from dataenvgym.adaptation.report import AnyReport, report_of, write_report
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Closes, TeacherInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, can
 from dataenvgym.runs.config import build_predictor, build_task, build_teacher, compose
 from dataenvgym.runs.config.composition import options_by_group
 from dataenvgym.runs.config.identity import decisive_values, digest, run_name, task_name
@@ -167,13 +167,13 @@ def prepared_adaptation(
         stack.callback(close_speakers, task.others)
         task = task.on(arms.split)
         first = build_predictor(config, task=task)
-        if isinstance(first, Closes):
+        if can(first, "close"):
             stack.callback(first.close)
 
         def student(folder: Path | None) -> TrainablePredictorInterface:
             of_round = config if folder is None else _with_student(config, folder, first)
             made = build_predictor(of_round, task=task)
-            if isinstance(made, Closes):
+            if can(made, "close"):
                 stack.callback(made.close)
             return made
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError, shorten
-from dataenvgym.interfaces import MeasuresRecords, PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface, can
 from dataenvgym.records import TaskInstance
-from dataenvgym.records.plans import Prepares, Reads, engine_fit, policy_fit
+from dataenvgym.records.plans import engine_fit, policy_fit
 from dataenvgym.tasks.adapted_task import known_instances, task_of
 
 
@@ -62,14 +62,14 @@ def check_fit(
                 f"{_title(engine)} writes nothing, whatever {_title(policy)} plans: use "
                 "another engine, or agent=none to train on nothing"
             )
-        if needs.measures and student is not None and not isinstance(student, MeasuresRecords):
+        if needs.measures and student is not None and not can(student, "losses", "influences"):
             raise ConfigurationError(
                 f"{_title(engine)} selects by losses or gradients, and {type(student).__name__} "
                 "gives none: use predictor=in_process, or agent=pool_random, pool_uncertainty, "
                 "pool_influence or pool_diverse"
             )
-        if isinstance(engine, Prepares):
-            engine.prepare()
+        if (prepare := getattr(engine, "prepare", None)) is not None:
+            prepare()
     if not instances:
         return
     name = task_of(task).name
@@ -104,9 +104,9 @@ def check_fit(
     reader: object = engine
     while (inner := getattr(reader, "engine", None)) is not None:
         reader = inner
-    if not isinstance(reader, Reads):
+    if (reads := getattr(reader, "reads", None)) is None:
         return
-    strange = next((i for i in instances if not reader.reads(i.instruction)), None)
+    strange = next((i for i in instances if not reads(i.instruction)), None)
     if strange is not None:
         raise ConfigurationError(
             f"{type(engine).__name__} writes records for problems that it can read, and task "

@@ -25,7 +25,7 @@ from dataenvgym import exact_json
 from dataenvgym.environments.iterations import IterationFiles, checked_iterations
 from dataenvgym.errors import AgentError, RunDirectoryError
 from dataenvgym.events import warn_run, without_secrets
-from dataenvgym.interfaces import Describes, PredictorInterface, Stateful, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface, can
 from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import MARKS_FILE
 from dataenvgym.storage import read_json, write_json
@@ -151,7 +151,7 @@ def identity_of(
         identity["examples"] = _hash(shown.encode())
     if adapted.others:
         identity["others"] = describe_speakers(adapted.others)
-    if isinstance(predictor, Describes):
+    if can(predictor, "describe"):
         identity["predictor"] = predictor.describe()
     hidden: dict[str, Any] = without_secrets(identity)
     return hidden

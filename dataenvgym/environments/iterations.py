@@ -32,7 +32,7 @@ from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecor
 from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.interfaces import SharesBase, TrainablePredictorInterface
+from dataenvgym.interfaces import TrainablePredictorInterface, can
 from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
@@ -336,7 +336,7 @@ def load_adapter(predictor: TrainablePredictorInterface, root: Path, adapter: in
     files = IterationFiles(root, adapter)
     files.check_adapter()
     predictor.load(files.adapter)
-    if isinstance(predictor, SharesBase):
+    if can(predictor, "with_adapter"):
         predictor.remember_former(former_of(root, adapter))
 
 

@@ -24,7 +24,7 @@ class TimedPredictor(ForwardingPredictor):
     """Adds up the `seconds` of waiting for replies.
 
     Seconds of waiting for several replies at the same time count once, including replies of the
-    student's earlier adapters (see `SharesBase`).
+    student's earlier adapters (see `AblePredictor`).
     """
 
     def __init__(self, predictor: PredictorInterface, waiting: _Stopwatch | None = None) -> None:
@@ -103,7 +103,7 @@ class ShownStudent(ForwardingPredictor):
         self.refused = refused
 
     def trial(self, records: Any) -> PerformanceReport:
-        """See `ShownStudentInterface`; raises AgentError if records cannot be tried."""
+        """See `AblePredictor`; raises AgentError if records cannot be tried."""
         if self._trial is None:
             raise AgentError("records can be tried by agents, policies and engines only")
         return self._trial(records)

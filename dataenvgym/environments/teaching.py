@@ -32,11 +32,11 @@ from dataenvgym.environments.rendering import headline, skill_table
 from dataenvgym.environments.teaching_episode import TeachingEpisode
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
-    Describes,
     RecordCheckInterface,
     SkillLabelerInterface,
     TaskInterface,
     TrainablePredictorInterface,
+    can,
     expect,
 )
 from dataenvgym.options import Given
@@ -343,7 +343,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
 
     def _identity(self) -> dict[str, Any]:
         options = {**self.options.model_dump(), "seed": self._seed}
-        if self.labeler is not None and isinstance(self.labeler, Describes):
+        if self.labeler is not None and can(self.labeler, "describe"):
             options["skills"] = self.labeler.describe()
         if self.quality:
             options["quality"] = [check.reason for check in self.quality]

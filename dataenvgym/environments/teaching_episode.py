@@ -40,11 +40,11 @@ from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
     PhaseFactory,
     RecordCheckInterface,
-    SharesBase,
     SkillLabelerInterface,
     TaskInterface,
     TrainablePredictorInterface,
     TrainingRun,
+    can,
 )
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.seeding import derive_seed
@@ -204,7 +204,7 @@ class TeachingEpisode:
         records = self.history.training_records(accepted, self.seed)
         run = training_run(self.options, files.number, files.directory, self.seed, clock)
         self.predictor.train(task_of(self.task).as_trained(records), run)
-        if isinstance(self.predictor, SharesBase):
+        if can(self.predictor, "with_adapter"):
             self.predictor.remember_former(folder_of(self.root, last.adapter))
         return files.number
 

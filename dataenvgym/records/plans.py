@@ -9,8 +9,8 @@ Parts that do not fit together are refused before anything runs (`dataenvgym.age
 Policies and engines declare their needs: `policy.fit` is a `PolicyFit`, `engine.fit` an
 `EngineFit`; without the attribute, the default applies. An engine may also have
 
-- `reads(text) -> bool`: True if it can write records like a problem with this text (`Reads`);
-- `prepare()`: loads its source data; raises `ConfigurationError` if there is none (`Prepares`).
+- `reads(text) -> bool`: True if it can write records like a problem with this text;
+- `prepare()`: loads its source data; raises `ConfigurationError` if there is none.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class EngineFit:
         needs: the least detail of an assignment that it needs; "nothing" ignores plans.
         writes: False if it has no records left; True makes an iteration without records a warning.
             It is read before each call.
-        measures: True if it needs a student that `MeasuresRecords`.
+        measures: True if it needs a student that `AblePredictor`.
     """
 
     needs: PlanDetail = "skills"
@@ -154,7 +154,7 @@ class Situation:
         completed: the evaluated validation instances.
         skills: the skills that the engine can write for; may be empty.
         predictor: the current student, for policies that let it try problems. In an episode it can
-            also try records without keeping the training (`ShownStudentInterface`).
+            also try records without keeping the training (`ShownStudent.trial`).
         iteration: the iteration to plan, from 1 on.
     """
 
@@ -199,24 +199,10 @@ class Engine(Protocol):
         instruction into the task's prompt.
 
         `predictor` is the current student, for engines that let it try problems (in an episode
-        also records: see `ShownStudentInterface`). An engine that cannot write all records returns
+        also records: see `ShownStudent.trial`). An engine that cannot write all records returns
         those that it has; it raises `BudgetSpentError` only if it has none.
         """
         ...
-
-
-@runtime_checkable
-class Reads(Protocol):
-    """An engine that can only write records like problems that it can read."""
-
-    def reads(self, text: str, /) -> bool: ...
-
-
-@runtime_checkable
-class Prepares(Protocol):
-    """An engine that loads source data."""
-
-    def prepare(self) -> None: ...
 
 
 def generated(

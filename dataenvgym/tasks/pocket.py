@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -232,25 +232,18 @@ def split_by_hash(key: str) -> Split:
     return "train" if share < 0.7 else "validation" if share < 0.85 else "test"
 
 
-@runtime_checkable
-class PocketDomain(Protocol):
-    """A domain whose problems are those of a pocket family."""
-
-    @property
-    def family(self) -> PocketFamily[Any]: ...
-
-
 def family_of(task: TaskInterface) -> PocketFamily[Any]:
     """The family of a pocket task; ConfigurationError if the task does not have one."""
     task = task_of(task)
-    if not isinstance(task.domain, PocketDomain):
+    family: PocketFamily[Any] | None = getattr(task.domain, "family", None)
+    if family is None:
         raise ConfigurationError(
             f"task {task.name!r} has no pocket family: only records of pocket tasks can be written "
             "by rules. Choose agent=gold (gold answers), agent/engine=llm with a teacher, another "
             "engine (`dataenvgym list agent/engine`), your own agent (agent=my_module.MyAgent), or "
             "a pocket task such as task=pocket_math"
         )
-    return task.domain.family
+    return family
 
 
 @cache

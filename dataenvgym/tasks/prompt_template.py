@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Closes
+from dataenvgym.interfaces import can
 from dataenvgym.records import (
     Conversation,
     KTODatum,
@@ -161,5 +161,5 @@ def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversa
     try:
         return [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
     finally:
-        if isinstance(environment, Closes):
+        if can(environment, "close"):
             environment.close()

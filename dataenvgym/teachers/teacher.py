@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, check_at_least
-from dataenvgym.interfaces import Describes, PredictorInterface, Saves, predict_with_schema
+from dataenvgym.interfaces import PredictorInterface, can, predict_with_schema
 from dataenvgym.options import Free, takes
 from dataenvgym.storage import hash_files
 from dataenvgym.teachers.client import ChatClient, key_from
@@ -146,7 +146,7 @@ class StudentTeacher(MeteredTeacher):
     def __init__(self, given: StudentTeacherOptions) -> None:
         predictor, cache = given.predictor, given.cache
         check_at_least(1, batch_size=given.batch_size)
-        if cache is not None and not isinstance(predictor, Describes):
+        if cache is not None and not can(predictor, "describe"):
             raise ConfigurationError(
                 f"cache is {str(cache)!r}, and {type(predictor).__name__} does not say who it is: "
                 "give it a method `describe() -> dict`, or set teacher.cache to null"
@@ -158,8 +158,8 @@ class StudentTeacher(MeteredTeacher):
     def identity(self) -> str:
         """The student, and what it has learned."""
         predictor = self._predictor
-        known = {"predictor": predictor.describe() if isinstance(predictor, Describes) else None}
-        if isinstance(predictor, Saves):
+        known = {"predictor": predictor.describe() if can(predictor, "describe") else None}
+        if can(predictor, "save"):
             with tempfile.TemporaryDirectory() as folder:
                 learned = Path(folder) / "learned"
                 predictor.save(learned)

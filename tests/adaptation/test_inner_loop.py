@@ -6,7 +6,7 @@ import pytest
 
 from dataenvgym.adaptation import InnerLoop, adapt
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, TrainingError
-from dataenvgym.interfaces import Failure, ManyAdapters, SamplingParameters
+from dataenvgym.interfaces import Failure, SamplingParameters, can
 from dataenvgym.records import Message, SupervisedDatum, TaskInstance
 from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.students.trainers import InProcessTrainer
@@ -168,7 +168,7 @@ def test_a_real_student_learns_each_edit_from_its_base_with_the_options_of_the_e
 ):
     trainer = InProcessTrainer(threads=1, num_train_epochs=12, lora_rank=8, learning_rate=2e-2)
     student = InProcessPredictor(tiny_student, trainer, threads=1)
-    assert isinstance(student, ManyAdapters)
+    assert can(student, "train_each", "predict_each")
     learned = [SupervisedDatum(instruction=i.instruction, output=i.answer) for i in TASK.instances]
     short = trainer_with(trainer, {"num_train_epochs": 1.0, "learning_rate": 1e-6})
     edits = [
@@ -183,7 +183,7 @@ def test_a_real_student_learns_each_edit_from_its_base_with_the_options_of_the_e
     assert student._student.folder is None
 
     class OneByOne:
-        """The same student without `ManyAdapters`."""
+        """The same student without `AblePredictor`."""
 
         trainer = student.trainer
 

@@ -11,7 +11,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, OpenEnded, SkillList, SkillTree
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.errors import AgentError, InvalidRecordError
-from dataenvgym.interfaces import SamplingParameters, ShownStudentInterface
+from dataenvgym.interfaces import SamplingParameters, can
 from dataenvgym.records import parse_training_data
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.students.predictors import InProcessPredictor
@@ -28,7 +28,7 @@ class Chooser:
         self.scores = []
 
     def __call__(self, completed, predictor):
-        assert isinstance(predictor, ShownStudentInterface)
+        assert can(predictor, "trial")
         batches = [lessons(self.iteration, 1), lessons(self.iteration, 4)]
         self.scores.append([predictor.trial(batch).score for batch in batches])
         return max(zip(self.scores[-1], batches, strict=True))[1]

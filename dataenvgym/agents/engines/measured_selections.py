@@ -21,7 +21,7 @@ import numpy as np
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.agents.engines.record_pool import Candidates
 from dataenvgym.errors import ConfigurationError, check_above, check_at_least
-from dataenvgym.interfaces import MeasuresRecords, TaskInterface
+from dataenvgym.interfaces import AblePredictor, TaskInterface, can
 from dataenvgym.records import TrainingDatum
 from dataenvgym.records.plans import EngineFit
 from dataenvgym.tasks.adapted_task import task_of
@@ -38,7 +38,7 @@ class _MeasuredSelection(ABC):
     measure: ClassVar[str]
 
     def score(self, asked: Candidates) -> list[np.ndarray]:
-        if not isinstance(asked.student, MeasuresRecords):
+        if not can(asked.student, "losses", "influences"):
             raise ConfigurationError(
                 f"{type(self).__name__} asks the student for losses or gradients, and "
                 f"{type(asked.student).__name__} gives none: use predictor=in_process"
@@ -51,7 +51,7 @@ class _MeasuredSelection(ABC):
 
     @abstractmethod
     def measured(
-        self, asked: Candidates, positions: list[int], student: MeasuresRecords
+        self, asked: Candidates, positions: list[int], student: AblePredictor
     ) -> Sequence[float]:
         """The values of the records at these positions; the highest are selected."""
 
@@ -66,7 +66,7 @@ class LossSelection(_MeasuredSelection):
     measure = "loss"
 
     def measured(
-        self, asked: Candidates, positions: list[int], student: MeasuresRecords
+        self, asked: Candidates, positions: list[int], student: AblePredictor
     ) -> Sequence[float]:
         return student.losses([asked.pool.records[i] for i in positions])
 
@@ -109,7 +109,7 @@ class LossDifferenceSelection(_WithTargets):
         self._irreducible: Sequence[float] | None = None
 
     def measured(
-        self, asked: Candidates, positions: list[int], student: MeasuresRecords
+        self, asked: Candidates, positions: list[int], student: AblePredictor
     ) -> Sequence[float]:
         if self._irreducible is None:  # the reference is the same in all iterations
             gold = [record for group in self._targets() for record in group]
@@ -142,7 +142,7 @@ class GradientSelection(_WithTargets):
         self.epochs = epochs
 
     def measured(
-        self, asked: Candidates, positions: list[int], student: MeasuresRecords
+        self, asked: Candidates, positions: list[int], student: AblePredictor
     ) -> Sequence[float]:
         rng, records = asked.rng, asked.pool.records
         drawn = rng.permutation(positions)[: max(1, round(self.warmup * len(positions)))]

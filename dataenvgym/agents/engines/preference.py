@@ -26,7 +26,6 @@ from dataenvgym.records.plans import (
     Engine,
     EngineFit,
     Plan,
-    Prepares,
     apportion,
     engine_fit,
     generated,
@@ -78,8 +77,8 @@ class PreferenceEngine:
 
     def prepare(self) -> None:
         attemptable(self._task)
-        if isinstance(self.engine, Prepares):
-            self.engine.prepare()
+        if (prepare := getattr(self.engine, "prepare", None)) is not None:
+            prepare()
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator

@@ -21,7 +21,7 @@ from dataenvgym.domains.social.recording import SceneRecorder, episode_id
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, stuck
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface, Refuses, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface, can
 from dataenvgym.records import TaskInstance
 from dataenvgym.records.store import FileStore, MemoryStore, Store
 from dataenvgym.runs.config.building import recording_domain
@@ -266,7 +266,7 @@ def refuse_long_scenes(
 
     Only a predictor with `refusals(conversations)` can be checked. No model is asked.
     """
-    if not isinstance(predictor, Refuses):
+    if not can(predictor, "refusals"):
         return
     beginnings = first_prompts(task, instances)
     failures = [failure for failure in predictor.refusals(beginnings) if failure is not None]

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         apply_results,
         plant,
     )
-    from dataenvgym.environments.skill_tree.tree_engine import ProposesSubskills
 else:
     __getattr__ = names_in(__name__)
 
@@ -40,7 +39,6 @@ __all__ = [
     "Exploit",
     "Explore",
     "Forest",
-    "ProposesSubskills",
     "Results",
     "SkillTree",
     "Subskill",

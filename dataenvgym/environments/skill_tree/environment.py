@@ -37,7 +37,6 @@ from dataenvgym.environments.skill_tree.transitions import (
     plant,
 )
 from dataenvgym.environments.skill_tree.tree_engine import (
-    TellsSubskills,
     TreeEngine,
     key_of,
     wrong_first,
@@ -60,8 +59,8 @@ class SkillTree(TeachingEnvironment):
 
     Args:
         task, predictor: as in `TeachingEnvironment`.
-        engine: writes the records. It may name subskills (`ProposesSubskills`) and find a problem's
-            subskill (`TellsSubskills`). Without these methods, each skill has one subskill, the
+        engine: writes the records. It may name subskills (`propose_subskills`) and find a problem's
+            subskill (`subskill_of`). Without these methods, each skill has one subskill, the
             skill itself.
         train_sample: the number of records of each subskill that the student answers: of the new
             ones before each training, for `untaught_accuracy`, and of all after it, for
@@ -168,7 +167,7 @@ class SkillTree(TeachingEnvironment):
                     completed,
                     lambda c: engine.subskill_tested(c, plan),
                     plan,
-                    told_apart=isinstance(self.engine, TellsSubskills),
+                    told_apart=hasattr(self.engine, "subskill_of"),
                 ),
                 untaught=accuracies_of(untaught, subskill_taught, plan),
                 training=accuracies_of(trained, subskill_taught, plan),

@@ -1,13 +1,18 @@
 """The engine of a skill tree: names subskills, and writes the records that a plan allocates.
 
-An engine may know subskills (`ProposesSubskills`, `TellsSubskills`). Otherwise each skill has one
-subskill, the skill itself.
+An engine may know subskills, by these methods. Otherwise each skill has one subskill, the skill
+itself.
+
+- `propose_subskills(skill, known, count, examples, rng)` returns names of up to `count` subskills
+  that are not among `known`; `examples` are evaluated instances of the skill, the wrong ones first.
+- `subskill_of(skill, instruction)` returns the subskill of the skill that a problem needs, or None
+  if unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -21,35 +26,6 @@ from dataenvgym.records.plans import Assignment, Engine, engine_fit
 
 Examples = Mapping[str, Sequence[CompletedTaskInstance]]
 """Evaluated instances by skill, the wrong ones first."""
-
-
-@runtime_checkable
-class ProposesSubskills(Protocol):
-    """An engine that can name the subskills of a skill."""
-
-    def propose_subskills(
-        self,
-        skill: str,
-        known: Sequence[str],
-        count: int,
-        examples: Sequence[CompletedTaskInstance],
-        rng: np.random.Generator,
-    ) -> Sequence[str]:
-        """Names of up to `count` subskills of `skill` that are not among `known`.
-
-        Args:
-            examples: evaluated instances of the skill, the wrong ones first.
-        """
-        ...
-
-
-@runtime_checkable
-class TellsSubskills(Protocol):
-    """An engine that can find the subskill of a problem."""
-
-    def subskill_of(self, skill: str, instruction: str) -> str | None:
-        """The subskill of `skill` that the problem needs, or None if unknown."""
-        ...
 
 
 class TreeEngine:
@@ -75,8 +51,8 @@ class TreeEngine:
                 continue
             skill, count = move.skill, move.subskills
             known = [subskill.name for subskill in forest.tree(skill).subskills]
-            if isinstance(self.engine, ProposesSubskills):
-                names = self.engine.propose_subskills(skill, known, count, examples[skill], rng)
+            if (propose := getattr(self.engine, "propose_subskills", None)) is not None:
+                names = propose(skill, known, count, examples[skill], rng)
                 new = [name for name in dict.fromkeys(names) if name not in known]
                 found[skill] = tuple(new[:count])
             else:
@@ -125,9 +101,9 @@ class TreeEngine:
 
     def _subskill_of(self, tree: Tree, completed: CompletedTaskInstance) -> str | None:
         """The open subskill of the tree that an instance of its skill belongs to, or None."""
-        if not isinstance(self.engine, TellsSubskills):
+        if (subskill_of := getattr(self.engine, "subskill_of", None)) is None:
             return None
-        name = self.engine.subskill_of(tree.skill, completed.instance.instruction)
+        name: str | None = subskill_of(tree.skill, completed.instance.instruction)
         return name if any(s.name == name for s in tree.subskills) else None
 
     # --- its state ---

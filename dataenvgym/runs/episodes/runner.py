@@ -30,7 +30,7 @@ from dataenvgym.interfaces import (
     Stateful,
     TaskInterface,
     TeachingAgent,
-    TriesRecords,
+    can,
 )
 from dataenvgym.records.checksums import MarkedFolder
 from dataenvgym.records.spaces import RecordsSpace
@@ -106,7 +106,7 @@ class RecordedAgent:
         return action
 
     def _action(self, observation: dict[str, Any]) -> Any:
-        trial = self._teaching.trial if isinstance(self._teaching, TriesRecords) else None
+        trial = self._teaching.trial if can(self._teaching, "trial") else None
         report = observation.get("report")  # an environment of one's own may have none
         predictor = ShownStudent(self._teaching.predictor, trial, getattr(report, "refused", None))
         if self._takes_records:  # `refuse_misfit` checked that the agent can

@@ -19,9 +19,9 @@ from dataenvgym.environments.iterations import IterationFiles, finished_iteratio
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.interfaces import (
     PredictorInterface,
-    SharesBase,
     TaskInterface,
     TrainablePredictorInterface,
+    can,
 )
 from dataenvgym.runs.config.building import build_predictor, build_task
 from dataenvgym.runs.config.composition import compose, files_by_group, overlay
@@ -117,7 +117,7 @@ class Student:
             )
         if self.adapter is not None:
             predictor.load(self.adapter)
-            if self.run is not None and isinstance(predictor, SharesBase):
+            if self.run is not None and can(predictor, "with_adapter"):
                 predictor.remember_former(self.former)
         return predictor
 

@@ -35,12 +35,12 @@ from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least, first_fault
 from dataenvgym.events import Count, counting
 from dataenvgym.interfaces import (
-    Connects,
+    AblePredictor,
     Failure,
     PredictorInterface,
     Reply,
     SamplingParameters,
-    Submits,
+    can,
 )
 from dataenvgym.records import Conversation
 from dataenvgym.records.checksums import marking, reading_marked
@@ -365,12 +365,12 @@ class _Work:
             return
         if self.predictor is None:
             self.predictor = build_predictor(self._config, trainable=False)
-            if isinstance(self.predictor, Connects):
+            if can(self.predictor, "connect"):
                 self.predictor.connect()
             if self._config.worked_examples:
                 examples = examples_of(self._config.worked_examples)
                 self.predictor = WithExamples(self.predictor, examples)
-        if isinstance(self.predictor, Submits):
+        if can(self.predictor, "submit"):
             wanted = (row for row in rows if row not in known)
             yield from self._submitted(self.predictor, wanted, sampling)
             return
@@ -384,7 +384,7 @@ class _Work:
                 yield from ((row, reply) for row, reply in pairs if row not in known)
 
     def _submitted(
-        self, predictor: Submits, wanted: Iterator[int], sampling: SamplingParameters
+        self, predictor: AblePredictor, wanted: Iterator[int], sampling: SamplingParameters
     ) -> Iterator[tuple[int, Reply | Failure]]:
         done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         waiting = 0

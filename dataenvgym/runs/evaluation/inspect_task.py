@@ -24,12 +24,11 @@ from typing import Any, NoReturn
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError, need
 from dataenvgym.events import counting
 from dataenvgym.interfaces import (
-    Connects,
     Failure,
     PredictorInterface,
     Reply,
     SamplingParameters,
-    Submits,
+    can,
 )
 from dataenvgym.options import takes
 from dataenvgym.records import (
@@ -154,7 +153,7 @@ class InspectTask(Task):
             self._refuse()
         instances = self.instances if instances is None else instances
         sampling = SamplingParameters.model_validate(sampling or self.sampling)
-        if isinstance(predictor, Connects):
+        if can(predictor, "connect"):
             predictor.connect()
         tries: list[CompletedTaskInstance] = []
         for sample in range(samples):
@@ -218,7 +217,7 @@ class _Asking:
         if self.broken is not None:
             raise RuntimeError("the predictor has failed")
         sampling = self._sampling.model_copy(update=changes)
-        if isinstance(self._predictor, Submits):
+        if can(self._predictor, "submit"):
             future = self._predictor.submit(conversation, sampling)
         else:
             future = Future()

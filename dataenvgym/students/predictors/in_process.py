@@ -218,7 +218,7 @@ class InProcessPredictor(MeasuresHere):
         conversations: Sequence[Conversation],
         sampling: SamplingParameters,
     ) -> list[Reply | Failure]:
-        """See `ManyAdapters`.
+        """See `AblePredictor`.
 
         Adapters with few conversations each answer in common batches; others one after another.
         """

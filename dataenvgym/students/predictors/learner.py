@@ -51,7 +51,7 @@ _CONTINUES = "remove it, and the same command continues"
 
 
 class RemembersFormer:
-    """Two methods of `SharesBase`, for predictors."""
+    """Two methods of `AblePredictor`, for predictors."""
 
     _former: Path | Literal["unknown"] | None = None
 
@@ -253,7 +253,7 @@ class Learner(RemembersFormer):
         return path
 
     def train_each(self, jobs: Sequence[AdapterJob]) -> list[Path | Failure]:
-        """See `ManyAdapters`; trainings of the in-process trainer share their steps."""
+        """See `AblePredictor`; trainings of the in-process trainer share their steps."""
         from dataenvgym.students.trainers.together import TrainingRequest, train_each
 
         def begun(job: AdapterJob) -> Path | TrainingRequest:

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, need
-from dataenvgym.interfaces import Connects, PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, TaskInterface, can
 from dataenvgym.records import Conversation, Message
 from dataenvgym.records.tool_formats import COMPLETION
 from dataenvgym.students import trainers
@@ -124,7 +124,7 @@ def check_prompts(predictor: PredictorInterface, task: TaskInterface) -> None:
         return
     prompt: Conversation = (_ASKED,)
     more: Conversation = (SAID,)
-    is_ours, serves = isinstance(trainer, InProcessTrainer), isinstance(predictor, Connects)
+    is_ours, serves = isinstance(trainer, InProcessTrainer), can(predictor, "connect")
     is_theirs = not is_ours and isinstance(trainer, trainers.LlamaFactoryTrainer)
     if isinstance(task, Task) and (is_theirs or serves):
         prompt = next(iter(first_prompts(task)), prompt)

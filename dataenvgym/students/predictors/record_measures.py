@@ -17,7 +17,7 @@ from dataenvgym.students.trainers.support import refuse_unsupported
 
 
 class MeasuresHere(Learner):
-    """The methods of `MeasuresRecords`.
+    """The methods of `AblePredictor`.
 
     Files are written as for a training, in a temporary folder. So a record is measured in the form
     in which the trainer would learn it.
@@ -33,7 +33,7 @@ class MeasuresHere(Learner):
         learned: Sequence[TrainingDatum] = (),
         seed: int = 0,
     ) -> list[float]:
-        """See `MeasuresRecords`."""
+        """See `AblePredictor`."""
         from dataenvgym.students.trainers.record_measures import losses
 
         with TemporaryDirectory() as scratch:
@@ -53,7 +53,7 @@ class MeasuresHere(Learner):
         epochs: int,
         seed: int = 0,
     ) -> list[float]:
-        """See `MeasuresRecords`.
+        """See `AblePredictor`.
 
         Raises:
             UnsupportedStageError: for options of the trainer that only LLaMA-Factory has.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.events import ContextThreadPool
-from dataenvgym.interfaces import Closes, Failure, Reply, SamplingParameters, Submits, TaskInterface
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, can
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.tool_formats import as_reply
@@ -167,10 +167,10 @@ def rescore(
         raise ConfigurationError(
             f"{type(task).__name__} cannot make its environment: {type(error).__name__}: {error}"
         ) from error
-    if isinstance(environment, Closes):
+    if can(environment, "close"):
         environment.close()
     # a speaker with only `predict` may not support calls from several threads
-    alone = any(not isinstance(other, Submits) for other in tried.others.values())
+    alone = any(not can(other, "submit") for other in tried.others.values())
     threads = 1 if alone else tried.threads
 
     def again(sample: Sample) -> CompletedTaskInstance:

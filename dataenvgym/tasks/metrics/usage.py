@@ -18,10 +18,10 @@ from pathlib import Path
 from dataenvgym.interfaces import (
     Failure,
     ForwardingPredictor,
-    ManyAdapters,
     PredictorInterface,
     Reply,
     SamplingParameters,
+    can,
 )
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.usage import Costs, Usage, add_costs
@@ -92,7 +92,7 @@ class MeteredStudent(ForwardingPredictor):
     def __init__(self, predictor: PredictorInterface) -> None:
         super().__init__(predictor)
         self.title = getattr(predictor, "title", type(predictor).__name__)
-        if isinstance(predictor, ManyAdapters):
+        if can(predictor, "train_each", "predict_each"):
             self.train_each, self.predict_each = predictor.train_each, self._predict_each
         self.usage = StudentUsage()
         self.costs: dict[str, Costs] = {}

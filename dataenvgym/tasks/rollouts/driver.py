@@ -13,13 +13,13 @@ from dataenvgym.errors import BudgetSpentError, check_at_least
 from dataenvgym.events import ContextThreadPool, Count, counting
 from dataenvgym.interfaces import (
     Ask,
-    Connects,
     EnvironmentInterface,
     Failure,
     PredictorInterface,
     Reply,
     SamplingParameters,
     TeacherInterface,
+    can,
 )
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.instances import INFRASTRUCTURE
@@ -237,7 +237,7 @@ def rollout(
         chunk_size: largest number of conversations in one `predict` call.
         threads: how many environments step at the same time.
         adapters: the folder of the student's adapter for each instance, None for the untouched
-            student; the predictor must be one of `ManyAdapters`. Without it, the student answers
+            student; the predictor must be one of `AblePredictor`. Without it, the student answers
             as it is.
 
     Raises:
@@ -251,7 +251,7 @@ def rollout(
     with with_student(speakers_of(others), predictor) as answering:
         models = {**answering, STUDENT: predictor}
         for model in models.values():
-            if isinstance(model, Connects):
+            if can(model, "connect"):
                 # in this thread, which gets Ctrl-C; its errors are not one instance's failure
                 model.connect()
         speakers = [Speaker(name, model) for name, model in models.items()]

@@ -8,11 +8,11 @@ from typing import Any, Generic, TypeVar
 from dataenvgym.errors import BudgetSpentError, PredictionError, SpeakerError, StoreError
 from dataenvgym.interfaces import (
     Ask,
-    Closes,
     EnvironmentInterface,
     Failure,
     Reply,
     SamplingParameters,
+    can,
 )
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -129,7 +129,7 @@ class Rollout(Asking[None]):
         environment, self._environment = self._environment, None
         try:
             self._asks.close()
-            if environment is not None and isinstance(environment, Closes):
+            if environment is not None and can(environment, "close"):
                 environment.close()
         except Exception as error:  # noqa: BLE001  its instance is scored already; the log has it
             describe("environment (while closing)", error, self.name)

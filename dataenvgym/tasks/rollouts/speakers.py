@@ -11,16 +11,12 @@ from typing import Any, NoReturn
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, did_you_mean
 from dataenvgym.events import ContextThreadPool
 from dataenvgym.interfaces import (
-    Closes,
-    Describes,
     Failure,
-    ManyAdapters,
     PredictorInterface,
     Reply,
     SamplingParameters,
-    SharesBase,
-    Submits,
     TeacherInterface,
+    can,
     expect,
     predict_with_schema,
 )
@@ -40,7 +36,7 @@ class Speaker:
         expect(predictor, PredictorInterface, "the predictor" if name == STUDENT else name)
         self.name = name
         self._predictor = predictor
-        self._submit = predictor.submit if isinstance(predictor, Submits) else None
+        self._submit = predictor.submit if can(predictor, "submit") else None
 
     def submit(self, asking: Asking[Any]) -> Future[Reply | Failure] | Failure | None:
         """Ask for one reply without waiting for it; None if the predictor has only `predict`."""
@@ -144,7 +140,7 @@ class AdaptedStudents(Speaker):
         adapters: Sequence[Path | None],
     ) -> None:
         super().__init__(STUDENT, predictor)
-        if not isinstance(predictor, ManyAdapters):
+        if not can(predictor, "train_each", "predict_each"):
             raise ConfigurationError(
                 f"{self._title} answers with one adapter at a time (it has no `predict_each`), "
                 "and each problem was given one: leave `adapters` out, and load them in turn"
@@ -185,7 +181,7 @@ def describe_speakers(others: Mapping[str, Any]) -> dict[str, Any]:
 def close_speakers(others: Mapping[str, Any]) -> None:
     """Close those that can be closed."""
     for model in others.values():
-        if isinstance(model, Closes):
+        if can(model, "close"):
             model.close()
 
 
@@ -223,7 +219,7 @@ class TeacherSpeaker:
 
 
 def _described(model: Any) -> Any:
-    return model.describe() if isinstance(model, Describes) else {"name": type(model).__name__}
+    return model.describe() if can(model, "describe") else {"name": type(model).__name__}
 
 
 def _as_predictor(name: Any, model: Any) -> PredictorInterface:
@@ -256,7 +252,7 @@ class StudentSpeaker:
     Args:
         adapter: the adapter with which the student answers here: "current", the present one;
             "former", the one before its last training; "untouched", none; or a folder with an
-            adapter. All but "current" need a student that `SharesBase`.
+            adapter. All but "current" need a student that `AblePredictor`.
 
     Raises:
         ConfigurationError: if the folder does not exist.
@@ -284,7 +280,7 @@ class StudentSpeaker:
         """
         if self.adapter == CURRENT:
             return student
-        if not isinstance(student, SharesBase):
+        if not can(student, "with_adapter"):
             raise ConfigurationError(
                 f"adapter is {self.adapter!r}, and {type(student).__name__} cannot answer with "
                 "another adapter beside its own (it has no `with_adapter`): choose 'current', or "
@@ -328,5 +324,5 @@ def with_student(
         yield answering
     finally:
         for predictor in beside:
-            if isinstance(predictor, Closes):
+            if can(predictor, "close"):
                 predictor.close()

@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.events import counting, hearing_progress
-from dataenvgym.interfaces import AdapterJob, Failure, ManyAdapters, SamplingParameters, TrainingRun
+from dataenvgym.interfaces import AdapterJob, Failure, SamplingParameters, TrainingRun, can
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
@@ -30,7 +30,7 @@ def run(folder: Path, seed: int = 0) -> TrainingRun:
 @pytest.mark.parametrize("batch_size", [8, 1])
 def test_each_adapter_answers_its_own_conversations(predictor, tmp_path, batch_size):
     predictor.batch_size = batch_size  # in common batches, or one adapter after another
-    assert isinstance(predictor, ManyAdapters)
+    assert can(predictor, "train_each", "predict_each")
     jobs = [AdapterJob(records, run(tmp_path / str(k)), None) for k, records in enumerate(DATA)]
     first, second = predictor.train_each(jobs)
     assert predictor.former_adapter() is None

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dataenvgym.errors import ConfigurationError, UnsupportedStageError
-from dataenvgym.interfaces import ForwardingPredictor, MeasuresRecords, TrainingRun
+from dataenvgym.interfaces import ForwardingPredictor, TrainingRun, can
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TextDatum, Tool, ToolCall
 from dataenvgym.storage import hash_files
 from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
@@ -126,6 +126,6 @@ def test_options_and_records_that_cannot_be_measured_are_refused(predictor):
 
 
 def test_a_forwarding_predictor_measures_if_its_predictor_does(predictor):
-    assert isinstance(ForwardingPredictor(predictor), MeasuresRecords)
+    assert can(ForwardingPredictor(predictor), "losses", "influences")
     silent = ForwardingPredictor(ScriptedPredictor(lambda conversation: ""))
-    assert not isinstance(silent, MeasuresRecords)
+    assert not can(silent, "losses", "influences")

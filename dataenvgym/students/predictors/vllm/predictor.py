@@ -192,7 +192,7 @@ class VllmPredictor(Learner):
         conversations: Sequence[Conversation],
         sampling: SamplingParameters,
     ) -> list[Reply | Failure]:
-        """See `ManyAdapters`; the server computes `max_loras` of them in one batch."""
+        """See `AblePredictor`; the server computes `max_loras` of them in one batch."""
         with ExitStack() as stack:
             beside: dict[Path | None, BesideAdapter] = {}
             for folder in adapters:

@@ -13,11 +13,10 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import AdapterError, ConfigurationError, ServerError, TrainingError
 from dataenvgym.interfaces import (
     AdapterJob,
-    ManyAdapters,
     Reply,
     SamplingParameters,
-    SharesBase,
     TrainingRun,
+    can,
 )
 from dataenvgym.records import Message, SupervisedDatum, Tool
 from dataenvgym.records.tool_formats import HERMES
@@ -328,7 +327,7 @@ def test_another_adapter_answers_on_the_students_server(make, stand_in, adapter)
     predictor = make()
     predictor.load(adapter("now"))
     former, untouched = predictor.with_adapter(adapter("former")), predictor.with_adapter(None)
-    assert isinstance(predictor, SharesBase)
+    assert can(predictor, "with_adapter")
     expected = [str(adapter("now")), str(adapter("former")), predictor.student]
     assert [who(each) for each in (predictor, former, untouched)] == expected
     assert len(stand_in.lives) == 1
@@ -357,7 +356,7 @@ def test_each_adapter_answers_its_own_conversations(make, stand_in, adapter, tmp
 def test_adapters_are_trained_beside_that_of_the_student(make, adapter, tmp_path):
     predictor = make()
     predictor.load(adapter("now"))
-    assert isinstance(predictor, ManyAdapters)
+    assert can(predictor, "train_each", "predict_each")
     jobs = [AdapterJob(DATA, run(tmp_path / name)) for name in "ab"]
     assert predictor.train_each(jobs) == [tmp_path / name / "adapter" for name in "ab"]
     assert who(predictor) == str(adapter("now"))
