@@ -16,7 +16,7 @@ pytest.importorskip("mcp", reason="needs the extra [mcp]")
     [
         (["shopp"], "there is no world 'shopp'. Did you mean 'shop'?"),
         (["my_module.MyWorld"], "cannot be imported"),
-        (["shop", "--task", "no-such"], "world 'shop' has no problem 'no-such'"),
+        (["shop", "--task", "no-such"], "task is 'no-such', expected one of"),
         (["shop", "--problems", "x.jsonl"], "choose one with --task"),
         (["shop", "--task", "x", "--problems", "none.jsonl"], "none.jsonl"),
         (["shop", "--transport", "http", "--port", "70000"], "port 70000"),
