@@ -31,7 +31,7 @@ from typing import (
 
 from pydantic import Field, JsonValue
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, DivergedError
 from dataenvgym.options import Given, PlainText
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -115,10 +115,18 @@ class Failure(Model):
         reason: why it failed.
         outage: whether the model was out of reach (a lost connection, a time limit, a spent
             budget); the call then says nothing about the model itself.
+        diverged: of a training: whether its own options are the reason (`DivergedError`).
     """
 
     reason: str = Field(min_length=1)
     outage: bool = Field(default=False, exclude_if=not_)
+    diverged: bool = Field(default=False, exclude_if=not_)
+
+    @classmethod
+    def of_training(cls, error: DataEnvGymError) -> Failure:
+        """The failure of a training that ended with that error."""
+        reason = f"{type(error).__name__}: {error}"
+        return cls(reason=reason, diverged=isinstance(error, DivergedError))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from operator import not_
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
@@ -27,7 +28,6 @@ from dataenvgym.environments.episode_directory import read_identity, refuse_anot
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
-    DivergedError,
     InvalidInstanceError,
     check_at_least,
 )
@@ -83,6 +83,7 @@ class Adapted(Model):
     Attributes:
         n_records: the number of records that the adapter was trained on.
         error: why there is no adapter although there are records; `answers` is then empty.
+        has_diverged: whether that is because the training did.
     """
 
     name: str
@@ -90,11 +91,7 @@ class Adapted(Model):
     base: tuple[Answer, ...]
     answers: tuple[Answer, ...]
     error: str | None = None
-
-    @property
-    def has_diverged(self) -> bool:
-        """True if the training did."""
-        return (self.error or "").startswith(DivergedError.__name__)
+    has_diverged: bool = Field(default=False, exclude_if=not_)
 
     def on(self, part: slice) -> Adapted:
         """The answers to some of the questions."""
@@ -324,6 +321,7 @@ def _run(
             base=before,
             answers=() if isinstance(after, Failure) else after,
             error=after.reason if isinstance(after, Failure) else None,
+            has_diverged=isinstance(after, Failure) and after.diverged,
         )
 
 
@@ -362,7 +360,7 @@ def _in_turn(
             try:
                 predictor.train(job.records, job.run)
             except DataEnvGymError as error:
-                yield Failure(reason=f"{type(error).__name__}: {error}")
+                yield Failure.of_training(error)
                 continue
         yield tuple(map(Answer.of, task.attempt(predictor, asked)))
 

@@ -6,7 +6,7 @@
     parsing          from dataset rows to training records (also with other column names)
     dataset          whole dataset folders, written as streams
     reading          and read, like the files of SDPO
-    options          the names of all options of LLaMA-Factory, and ours as keyword arguments
+    options          the options of a training as keyword arguments
     training_config  the YAML file for `llamafactory-cli train`
 
 The formats are those of LLaMA-Factory 0.9.5.

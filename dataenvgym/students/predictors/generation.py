@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from jinja2 import TemplateError
@@ -70,17 +70,9 @@ def _render(tokenizer: Any, conversation: Conversation) -> str | Failure:
         return Failure(reason=f"the student's chat template cannot render this: {error}")
 
 
-class Sampler(Protocol):
-    """Draws a token for each row."""
-
-    def __call__(self, logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:
-        """Tokens (rows,) for logits (rows, vocabulary).
-
-        Args:
-            rows: the numbers of these sequences in the batch.
-            step: how many tokens each has already drawn.
-        """
-        ...
+Sampler = Callable[[torch.Tensor, torch.Tensor, int], torch.Tensor]
+"""Draws tokens (rows,): from logits (rows, vocabulary), the numbers of these sequences in the batch
+(rows,), and how many tokens each has already drawn."""
 
 
 def greedy(logits: torch.Tensor, rows: torch.Tensor, step: int) -> torch.Tensor:

@@ -279,7 +279,7 @@ class Learner(RemembersFormer):
             try:
                 return get()
             except DataEnvGymError as error:
-                return Failure(reason=f"{type(error).__name__}: {error}")
+                return Failure.of_training(error)
 
         with counting("adapters", len(jobs)) as counter:  # before the requests copy the context
             started = [ended(partial(begun, job)) for job in jobs]

@@ -11,15 +11,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import torch
 
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.events import ContextThreadPool
-
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 # Torch's global random generator and its thread count belong to the process.
 _GLOBAL_RNG = threading.RLock()
@@ -27,10 +24,8 @@ _COUNT = threading.Lock()
 _before = _n_blocks = 0  # the thread count outside, and the blocks that compute
 
 
-class Run(Protocol):
-    """Applies a function to every item, some of them in parallel; results in order."""
-
-    def __call__(self, function: Callable[[_T], _R], items: Sequence[_T], /) -> list[_R]: ...
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Applies a function to every item, some of them in parallel; results in order."""
 
 
 @contextmanager

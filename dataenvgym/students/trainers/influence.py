@@ -67,7 +67,8 @@ class GoldAnswers:
                 with torch.no_grad():
                     return float(self._objective.loss(model, part, None))
 
-            return sum(run(compute, by_length(self._examples, model)[1])) * self._scale
+            total: float = sum(run(compute, by_length(self._examples, model)[1]))
+            return total * self._scale
 
     def effects(self, config: TrainingConfig) -> list[float]:
         """For each record of a training in stage `sft`, the estimate of how it lowers the loss.

@@ -268,4 +268,5 @@ class Gates:
 
         counts = self._run(count, by_length(examples, self._model)[1])
         self._model.train(was_training)
-        return math.fsum(right for right, _ in counts) / max(sum(n for _, n in counts), 1)
+        right, total = map(sum, zip(*counts, strict=True))
+        return float(right / max(total, 1))

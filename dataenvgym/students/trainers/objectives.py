@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -77,32 +77,8 @@ _TOGETHER = 4  # parts that may be computed at the same time
 Pad = Callable[[Sequence[Example]], Batch]
 
 
-class Objective(Protocol):
-    """A loss. Examples are identified by their position."""
-
-    def __len__(self) -> int:
-        """The number of examples."""
-        ...
-
-    def size(self, i: int) -> int:
-        """The number of tokens of an example, without padding."""
-        ...
-
-    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        """For each batch of an update, the factor for the sum of its losses."""
-        ...
-
-    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
-        """A value shared by the losses of a batch, if there is one; without gradient."""
-        ...
-
-    def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
-        """The summed loss of some examples of a batch."""
-        ...
-
-
 class CrossEntropy:
-    """Stages `sft` and `pt`."""
+    """Stages `sft` and `pt`. Examples are identified by their position."""
 
     def __init__(self, examples: Sequence[Example], pad: Pad) -> None:
         self.examples = examples
@@ -112,19 +88,23 @@ class CrossEntropy:
         return len(self.examples)
 
     def size(self, i: int) -> int:
+        """The number of tokens of an example, without padding."""
         return sum(len(row.tokens) for row in self.examples[i].rows)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        """For each batch of an update, the factor for the sum of its losses."""
         # the first token is predicted from nothing, so it is never learned
         rows = (row for batch in batches for i in batch for row in self.examples[i].rows)
         labels = (row.labels[1:] for row in rows)
         learned = sum(len(row) - row.count(IGNORED) for row in labels)
         return [1.0 / max(learned, 1)] * len(batches)
 
-    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
+        """A value shared by the losses of a batch, if there is one; without gradient."""
         return None
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
+        """The summed loss of some examples of a batch."""
         batch = self.pad([self.examples[i] for i in part])
         if is_large(model):
             return -logs_of_labels(model, batch).sum()
@@ -273,6 +253,9 @@ class ScoredTurns:
         assert weights is not None
         assert shares is not None
         return self._loss.summed(each[learned], weights, shares, sampled, base)
+
+
+Objective = CrossEntropy | DPO | KTO | ScoredTurns
 
 
 def _mean_of_means(batches: Sequence[Sequence[int]]) -> list[float]:

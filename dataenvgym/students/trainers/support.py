@@ -34,6 +34,8 @@ EXTRA = (
     "warmup_ratio",
     "ref_model",
     "ref_model_adapters",
+    "preprocessing_num_workers",
+    "pure_bf16",
 )
 # ... and those that do not change the training.
 _WITHOUT_EFFECT = (
@@ -83,7 +85,7 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
 def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str]]:
     """The options with a value that no stage supports, and the supported values."""
     # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
-    has_shares = (config.preprocessing_num_workers or 1) > 1
+    has_shares = extra_number(config, "preprocessing_num_workers", 1) > 1
     is_packed = config.packing and set(stages) == {"pt"}
     student, reference = config.model_name_or_path, config.extra.get("ref_model")
     checks = [
@@ -109,7 +111,7 @@ def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str
             "True or False",
         ),
         ("fp16", not config.fp16, "False (bf16 is there)"),
-        ("pure_bf16", not config.pure_bf16, "False (bf16 is there)"),
+        ("pure_bf16", not config.extra.get("pure_bf16"), "False (bf16 is there)"),
         ("pref_loss", config.pref_loss == "sigmoid", "'sigmoid'"),
         ("pref_ftx", not config.pref_ftx or set(stages) != {"kto"}, "0 in stage 'kto'"),
         ("ref_model", not student or reference in (None, student), "the student itself"),

@@ -4,7 +4,7 @@
     python llama_factory_probe.py measure OUT.json TRAINING.yaml ...
     python llama_factory_probe.py read OUT.json FOLDER
 
-`facts` writes the names of all options and templates. `measure` writes for each training
+`facts` writes the names of all options. `measure` writes for each training
 
     examples   the columns of the preprocessed dataset, a list for each
     batches    columns of each batch of the first epoch, in the order of training
@@ -30,13 +30,12 @@ _COLUMNS = (
 )
 
 
-def facts() -> dict[str, list[str]]:
-    """The names that LLaMA-Factory knows."""
-    from llamafactory.data.template import TEMPLATES
+def facts() -> list[str]:
+    """The options that LLaMA-Factory knows."""
     from llamafactory.hparams.parser import _TRAIN_ARGS
 
     fields = [field for kind in _TRAIN_ARGS for field in dataclasses.fields(kind) if field.init]
-    return {"options": sorted({field.name for field in fields}), "templates": sorted(TEMPLATES)}
+    return sorted({field.name for field in fields})
 
 
 class _Ready(Exception):

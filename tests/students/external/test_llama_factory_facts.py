@@ -1,4 +1,4 @@
-"""Our constants about LLaMA-Factory equal those of the installed one."""
+"""Our options of LLaMA-Factory are those of the installed one."""
 
 import json
 import subprocess
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.students.llama_factory.options import KNOWN_OPTIONS, TEMPLATES
+from dataenvgym.students.llama_factory import TrainingConfig
+from tests.students.llama_factory.test_training_config import OURS
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
@@ -20,9 +21,6 @@ def facts(llama_factory_python, tmp_path_factory):
     return json.loads(path.read_text())
 
 
-def test_we_know_the_options_that_llama_factory_knows(facts):
-    assert sorted(KNOWN_OPTIONS) == facts["options"]
-
-
-def test_we_know_the_templates_that_llama_factory_knows(facts):
-    assert sorted(TEMPLATES) == facts["templates"]
+def test_our_fields_are_options_that_llama_factory_has_or_never_get_into_its_files(facts):
+    assert TrainingConfig.model_fields.keys() - {"extra"} - OURS <= set(facts)
+    assert not OURS & set(facts)

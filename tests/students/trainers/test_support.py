@@ -13,7 +13,7 @@ from dataenvgym.students.trainers.support import extra_number, refuse_unsupporte
         ("template", {"template": "llama3"}),
         ("packing", {"packing": True}),
         ("fp16", {"fp16": True}),
-        ("pure_bf16", {"pure_bf16": True}),
+        ("pure_bf16", {"extra": {"pure_bf16": True}}),
         ("pref_loss", {"stage": "dpo", "pref_loss": "ipo"}),
         ("pref_ftx", {"stage": "kto", "pref_ftx": 0.1}),
         ("do_train", {"do_train": False}),

@@ -56,7 +56,6 @@ class VllmOptions:
             memory for their tokens is full; fewer leave memory for long ones. None is vLLM's
             default.
         gpu_memory_utilization: share of each GPU's memory; None is vLLM's default.
-        cpu_cache_gib: memory for the cache on CPU.
         sleep: release the GPU's memory while the trainer works, for one GPU that both use. After
             waking, the server must answer a fixed probe as before, or it is restarted.
         concurrency: largest number of conversations at the server at the same time.
@@ -96,7 +95,6 @@ class VllmOptions:
     data_parallel_size: Free[int] = 1
     max_num_seqs: Free[int | None] = None
     gpu_memory_utilization: Free[float | None] = None
-    cpu_cache_gib: Free[int] = 1
     sleep: Free[bool] = False
     concurrency: Free[int] = 256
     timeout: Free[float] = 600.0

@@ -135,7 +135,7 @@ def variables(options: VllmOptions, current: Mapping[str, str]) -> dict[str, str
         found["PATH"] = os.pathsep.join([folder, found.get("PATH", os.defpath)])
     found |= {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True", "VLLM_NO_USAGE_STATS": "1"}
     if options.variant == "cpu":
-        found["VLLM_CPU_KVCACHE_SPACE"] = str(options.cpu_cache_gib)
+        found.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
     if options.sleep:
         found["VLLM_SERVER_DEV_MODE"] = "1"
     if options.gpus is not None:

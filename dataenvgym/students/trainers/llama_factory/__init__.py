@@ -1,7 +1,6 @@
 """The trainer that runs LLaMA-Factory itself, in an environment of its own.
 
 trainer     from a training file to an adapter or a student
-staging     the folder that LLaMA-Factory writes to during a training
 slots       how LLaMA-Factory writes conversations, and whether an evaluation does so, too
 launching   runs `llamafactory-cli`: a new process each time, or children of a warm worker
 worker      ... that worker; it runs in LLaMA-Factory's environment

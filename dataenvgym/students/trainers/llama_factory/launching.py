@@ -16,40 +16,13 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dataenvgym.errors import ConfigurationError, TrainingError, shorten
 from dataenvgym.students.external.processes import end_of_log, end_process_tree, guarded, last_lines
 
 POLL_SECONDS = 0.25
 """Seconds between checks of a running training."""
-
-
-class Launcher(Protocol):
-    """Runs `llamafactory-cli`, or a script that takes its place, until it ends."""
-
-    def run(
-        self,
-        arguments: Sequence[str],
-        *,
-        log: Path,
-        environment: Mapping[str, str],
-        watch: Callable[[], None],
-    ) -> int:
-        """The exit code (negative: the signal that ended it). Its output is appended to `log`.
-
-        If this is interrupted, the process and all its children are ended first.
-
-        Args:
-            arguments: of `llamafactory-cli`; or the path of a script in this folder and its own.
-            environment: variables in addition to those of this process.
-            watch: called regularly while it runs.
-        """
-        ...
-
-    def close(self) -> None:
-        """End running processes."""
-        ...
 
 
 def interpreter(command: Sequence[str]) -> Path:
@@ -100,6 +73,15 @@ class CommandLine:
         environment: Mapping[str, str],
         watch: Callable[[], None],
     ) -> int:
+        """The exit code (negative: the signal that ended it). Its output is appended to `log`.
+
+        If this is interrupted, the process and all its children are ended first.
+
+        Args:
+            arguments: of `llamafactory-cli`; or the path of a script in this folder and its own.
+            environment: variables in addition to those of this process.
+            watch: called regularly while it runs.
+        """
         import sh
 
         program = [str(interpreter(self.command))] if arguments[0].endswith(".py") else self.command
@@ -166,6 +148,7 @@ class WarmWorker:
         environment: Mapping[str, str],
         watch: Callable[[], None],
     ) -> int:
+        """See `CommandLine.run`."""
         with self._lock:
             self.start(log.with_name("worker.log"))
             process = self._process

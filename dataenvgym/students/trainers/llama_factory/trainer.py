@@ -19,7 +19,6 @@ from dataenvgym.errors import (
     DatasetFormatError,
     TrainingError,
     UnsupportedStageError,
-    did_you_mean,
 )
 from dataenvgym.events import tell
 from dataenvgym.options import Free
@@ -27,22 +26,24 @@ from dataenvgym.records import PreferenceDatum
 from dataenvgym.students.external import external_environment
 from dataenvgym.students.external.environments import Variant, has_cuda
 from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions, read_dataset
-from dataenvgym.students.llama_factory.options import TEMPLATES
-from dataenvgym.students.trainers.interface import refuse_options_of_one_training
+from dataenvgym.students.trainers.interface import ADAPTER_FILES, refuse_options_of_one_training
 from dataenvgym.students.trainers.llama_factory.launching import (
     CommandLine,
-    Launcher,
     WarmWorker,
     explain_failure,
     interpreter,
 )
-from dataenvgym.students.trainers.llama_factory.staging import publish, stage
 from dataenvgym.students.trainers.support import check_before
 
 LOG = "llama_factory.log"
 """The file next to the adapter's folder with all output of LLaMA-Factory."""
 
 _TORCHRUN = "FORCE_TORCHRUN"
+_RESUME = "resume_from_checkpoint"
+
+# Files of LLaMA-Factory's output to keep with an adapter; the others repeat the student's files.
+_REPORTS = ("trainer_log.jsonl", "trainer_state.json", "all_results.json", "training_loss.png")
+_LEFT_OVER = ("training_args.bin", "scored_log_probabilities.pt")  # beside a whole student, too
 
 
 class LlamaFactoryTrainer:
@@ -50,7 +51,8 @@ class LlamaFactoryTrainer:
 
     Next to the output folder it leaves `llama_factory.log`, `trainer_log.jsonl` and LLaMA-Factory's
     reports; the output folder appears when it is complete. With a `save_strategy` other than "no",
-    an interrupted training continues from its last checkpoint.
+    an interrupted training continues from its last checkpoint. LLaMA-Factory itself writes to a
+    hidden folder next to the output folder, following the file `.training.yaml` next to it.
 
     Args:
         command: your own `llamafactory-cli`, as a path, a command line, or a list of words; None
@@ -70,8 +72,8 @@ class LlamaFactoryTrainer:
         config: the options of every training.
 
     Raises:
-        ConfigurationError: for an unknown option, an invalid value, an unknown template, or a
-            `command` that does not exist.
+        ConfigurationError: for an unknown option, an invalid value, or a `command` that does not
+            exist.
         ExternalError: if the pinned environment is not installed.
     """
 
@@ -99,11 +101,6 @@ class LlamaFactoryTrainer:
             raise UnsupportedStageError(
                 "curriculum is set, and LLaMA-Factory has no sections and no gates: use "
                 "trainer=in_process, or leave it out"
-            )
-        if (template := self.config.template) is not None and template not in TEMPLATES:
-            raise ConfigurationError(
-                f"template is {template!r}, which LLaMA-Factory does not know."
-                f"{did_you_mean(template, TEMPLATES)} None takes the tokenizer's own chat template."
             )
         self.gpus = None if gpus is None else tuple(gpus)
         if self.config.effective_batch_size is not None:
@@ -189,7 +186,7 @@ class LlamaFactoryTrainer:
         """End the warm worker, if it runs; another training starts it again."""
         self._launcher.close()
 
-    def _make_launcher(self) -> Launcher:
+    def _make_launcher(self) -> CommandLine | WarmWorker:
         command_line = CommandLine(self.command)
         if not self.warm or len(self.command) > 1 or _TORCHRUN in self.environment:
             return command_line
@@ -214,6 +211,67 @@ class LlamaFactoryTrainer:
             if self.gpus is not None:
                 variables["NPROC_PER_NODE"] = str(len(self.gpus))
         return {**variables, **self._own_environment}
+
+
+# --- the folder that LLaMA-Factory writes to, and how it becomes the output ---------------------
+
+
+def stage(config: TrainingConfig, staging: Path, staged: Path) -> None:
+    """Write the training file for LLaMA-Factory, and make the folder for its output.
+
+    The folder is emptied, unless the same training was interrupted and can continue.
+    """
+    new = staged.with_name(f"{staged.name}.new")
+    config.with_options(output_dir=staging).write(new)
+    if config.save_strategy == "no" or _asked(new) != _asked(staged):
+        shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True, exist_ok=True)
+    if checkpoint := _last_checkpoint(staging):
+        extra = {**config.extra, _RESUME: str(checkpoint)}
+        config.with_options(output_dir=staging, extra=extra).write(new)
+    new.replace(staged)
+
+
+def _asked(path: Path) -> TrainingConfig | None:
+    """The options of a staged file, except the checkpoint to continue from."""
+    if not path.is_file():
+        return None
+    config = TrainingConfig.read(path)
+    extra = {name: value for name, value in config.extra.items() if name != _RESUME}
+    return config.with_options(extra=extra)
+
+
+def _last_checkpoint(folder: Path) -> Path | None:
+    checkpoints = [
+        (int(match[1]), path)
+        for path in folder.glob("checkpoint-*")
+        # written last: a checkpoint without it is incomplete
+        if (match := re.fullmatch(r"checkpoint-(\d+)", path.name))
+        and (path / "trainer_state.json").is_file()
+    ]
+    return max(checkpoints)[1] if checkpoints else None
+
+
+def publish(staging: Path, output: Path, log: Path) -> None:
+    """Move the trained files to `output`, and the reports next to it."""
+    is_adapter = all((staging / name).is_file() for name in ADAPTER_FILES)
+    is_student = (staging / "config.json").is_file() and any(staging.glob("*.safetensors"))
+    if not is_adapter and not is_student:
+        raise TrainingError(
+            f"LLaMA-Factory ended well, but wrote no adapter ({' and '.join(ADAPTER_FILES)}) and "
+            f"no student to {staging}, which has {sorted(p.name for p in staging.iterdir())}; its "
+            f"log is {log}"
+        )
+    for name in _REPORTS:
+        with suppress(FileNotFoundError):
+            (staging / name).replace(output.with_name(name))
+    for path in staging.iterdir():
+        if path.is_dir():  # first out of sight: half a checkpoint cannot be continued
+            shutil.rmtree(path.replace(path.with_name(f".{path.name}")))
+        elif path.name in _LEFT_OVER or (is_adapter and path.name not in ADAPTER_FILES):
+            path.unlink()
+    shutil.rmtree(output, ignore_errors=True)
+    staging.replace(output)
 
 
 class _Progress:

@@ -180,7 +180,6 @@ def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how):
     [
         ({"learning_rte": 1e-3}, r"learning_rte.*learning_rate"),
         ({"seed": 1}, "'seed'"),
-        ({"template": "llama33"}, r"'llama33', which.*Did you mean 'llama3'"),
         ({"threads": 0}, "threads is 0"),
         ({"gpus": []}, "gpus is empty"),
         ({"command": "/no/cli"}, r"no program '/no/cli'.*external install"),
