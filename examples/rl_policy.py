@@ -19,12 +19,12 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 from dataenvgym.environments.simulation import read_curves
-from dataenvgym.environments.simulation.environments import SimulatedForest
+from dataenvgym.environments.simulation.environments import SimulatedSkillTree
 from dataenvgym.environments.wrappers import FixedForest
 
 CURVES = read_curves("pocket_math")
 quiet = CURVES.model_copy(update={"training_noise": 0.0})  # noise hides what an action is worth
-training = make_vec_env(SimulatedForest, n_envs=32, seed=0, env_kwargs={"curves": quiet})
+training = make_vec_env(lambda: FixedForest(SimulatedSkillTree(quiet)), n_envs=32, seed=0)
 ppo = PPO(
     "MlpPolicy", VecNormalize(training, norm_obs=False, gamma=1.0), n_steps=160, batch_size=512,
     learning_rate=lambda left: 1e-3 * max(left, 0), gamma=1.0, gae_lambda=1.0, device="cpu",
@@ -59,7 +59,7 @@ def compare(where, make, n):
 
 steps, *episodes = map(int, sys.argv[1:] or (120_000, 200, 3))
 ppo.learn(steps)
-compare("Simulated student", lambda: SimulatedForest(CURVES), episodes[0])
+compare("Simulated student", lambda: FixedForest(SimulatedSkillTree(CURVES)), episodes[0])
 if episodes[1]:
     tree = partial(gymnasium.make, "dataenvgym/SkillTree-v0", max_episode_steps=5)
     compare("Pocket student", lambda: FixedForest(tree(), skills=CURVES.skills), episodes[1])

@@ -5,8 +5,7 @@ curves        the model: the effect of a training on the accuracy of each skill;
 predictor     the same student as a predictor, for any environment
 recordings    recorded runs, as counts taught and accuracies reached
 fitting       recorded runs -> learning curves, and their errors on other runs
-environments  `SkillTree-v0` around a simulated student, without files: SimulatedSkillTree, and
-              SimulatedForest with the fixed boxes of `wrappers`, for RL libraries
+environments  `SkillTree-v0` around a simulated student, without files
 
 `student=simulated` is the `SimulatedPredictor`.
 `python -m dataenvgym.environments.simulation RUN... --output FILE` fits curves to your own runs.

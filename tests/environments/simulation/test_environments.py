@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 from dataenvgym.agents import PocketEngine
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.simulation.curves import read_curves
-from dataenvgym.environments.simulation.environments import SimulatedForest, SimulatedSkillTree
+from dataenvgym.environments.simulation.environments import SimulatedSkillTree
 from dataenvgym.environments.skill_tree import Exploit, Explore, SkillTree
 from dataenvgym.environments.wrappers import FixedForest
 from dataenvgym.errors import ConfigurationError, InvalidActionError
@@ -22,9 +22,8 @@ def environment(curves):
     return environment
 
 
-@pytest.mark.parametrize("kind", [SimulatedSkillTree, SimulatedForest])
-def test_gymnasium_finds_nothing_wrong_with_it(kind):
-    check_env(kind(), skip_render_check=True)
+def test_gymnasium_finds_nothing_wrong_with_it():
+    check_env(SimulatedSkillTree(), skip_render_check=True)
 
 
 def test_it_has_the_spaces_of_the_real_one():
@@ -78,13 +77,12 @@ def test_a_bad_action_is_refused_and_changes_nothing(environment):
     assert info["iteration"] == 1
 
 
-@pytest.mark.parametrize("kind", [SimulatedSkillTree, SimulatedForest])
-def test_it_needs_a_reset_and_sensible_options(kind):
+def test_it_needs_a_reset_and_sensible_options():
     with pytest.raises(ResetNeeded):
-        kind().step(())
+        SimulatedSkillTree().step(())
     for name, value in (("subskills", 0), ("replay", -1), ("n_instances", 0)):
         with pytest.raises(ConfigurationError, match=f"{name} is {value}"):
-            kind(**{name: value})
+            SimulatedSkillTree(**{name: value})
 
 
 def test_the_same_seed_the_same_episode(curves):
@@ -103,25 +101,12 @@ def test_the_same_seed_the_same_episode(curves):
 # --- arrays ---
 
 
-@pytest.mark.parametrize("records", [300, 37, 5])
-def test_it_is_the_wrapped_simulated_skill_tree_number_by_number(records):
-    fast = SimulatedForest(n_instances=20, records_per_iteration=records)
-    slow = FixedForest(SimulatedSkillTree(n_instances=20), records_per_iteration=records)
-    fast.action_space.seed(records)
-    for episode in range(4):
-        seen = [e.reset(seed=episode)[0] for e in (fast, slow)]
-        assert seen[0] == pytest.approx(seen[1])
-        for _ in range(5):
-            action = fast.action_space.sample()
-            action[::2] = np.where(np.abs(action[::2]) < 0.4, -1, action[::2])  # zero shares too
-            a, b = fast.step(action), slow.step(action)
-            assert a[0] == pytest.approx(b[0])
-            assert a[1] == pytest.approx(b[1])
-            assert a[4] == pytest.approx(b[4])
+def forest(curves="pocket_math", iterations=5, **options):
+    return FixedForest(SimulatedSkillTree(curves), iterations=iterations, **options)
 
 
 def test_an_episode_ends_after_its_iterations_and_spends_no_more_than_its_budget():
-    environment = SimulatedForest(iterations=3, records_per_iteration=50)
+    environment = forest(iterations=3, records_per_iteration=50)
     environment.reset(seed=0)
     environment.action_space.seed(0)
     ends = []
@@ -136,9 +121,8 @@ def test_even_weights_spend_the_budget_and_teach_and_aiming_at_weak_skills_teach
     even = np.tile([0.0, -1.0], 20)
     scores = []
     for aimed in (False, True):
-        environment = SimulatedForest(
-            read_curves("pocket_math").model_copy(update={"training_noise": 0.0})
-        )
+        curves = read_curves("pocket_math").model_copy(update={"training_noise": 0.0})
+        environment = forest(curves)
         observation, before = environment.reset(seed=0)
         rewards = []
         for _ in range(5):
@@ -154,10 +138,10 @@ def test_even_weights_spend_the_budget_and_teach_and_aiming_at_weak_skills_teach
 
 
 def test_bad_actions_and_options_are_refused():
-    environment = SimulatedForest()
+    environment = forest()
     environment.reset(seed=0)
     for action in (np.zeros(39), np.full(40, np.nan)):
         with pytest.raises(InvalidActionError, match="finite numbers"):
             environment.step(action)
     with pytest.raises(ConfigurationError, match="iterations is 0"):
-        SimulatedForest(iterations=0)
+        forest(iterations=0)

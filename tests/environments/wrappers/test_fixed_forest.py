@@ -10,7 +10,7 @@ from gymnasium.wrappers import TimeLimit
 import dataenvgym  # noqa: F401  registers the environments
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.simulation import LearningCurves, SimulatedPredictor, read_curves
-from dataenvgym.environments.simulation.environments import SimulatedForest, SimulatedSkillTree
+from dataenvgym.environments.simulation.environments import SimulatedSkillTree
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.environments.wrappers import FEATURES, FixedForest
 from dataenvgym.errors import ConfigurationError, InvalidActionError
@@ -123,7 +123,7 @@ def test_gymnasium_finds_nothing_wrong_with_it(make):
     environment.close()
 
 
-@pytest.mark.parametrize("make", [simulated, real, SimulatedForest])
+@pytest.mark.parametrize("make", [simulated, real])
 def test_stable_baselines_finds_nothing_wrong_with_it(make, recwarn):
     checker = pytest.importorskip(
         "stable_baselines3.common.env_checker", reason="needs the extra [rl]"
@@ -137,7 +137,7 @@ def test_stable_baselines_finds_nothing_wrong_with_it(make, recwarn):
 
 def test_it_teaches_in_the_real_environment_within_its_budget():
     environment = real(records_per_iteration=100, iterations=2)
-    assert len(environment.layout.skills) == 20
+    assert len(environment.skills) == 20
     observation, before = environment.reset(seed=0)
     base = [row["accuracy"] for row in rows(observation)]
     assert np.mean(base) == pytest.approx(before["score"])
@@ -148,7 +148,7 @@ def test_it_teaches_in_the_real_environment_within_its_budget():
         assert 60 <= info["n_records"] <= 100
     assert info["score"] > before["score"] + 0.05
     # the skills keep the order in which a policy was trained
-    assert environment.layout.skills == read_curves("pocket_math").skills
+    assert environment.skills == read_curves("pocket_math").skills
     environment.close()
 
 
