@@ -11,6 +11,7 @@
         iteration.json    `IterationResult`; it exists once the iteration is finished
         files.json        until then: size and hash of each written file (see `checksums`)
 
+An environment may have further files (`read_more`, `write_more`; see `skill_tree.environment`).
 Iteration 000 is the base student; it has no records and no training. Files are written atomically,
 so an interrupted iteration continues after its last file. `iteration.json` has the hashes of the
 other files, so that a file damaged later is refused by name. `History` has the finished ones.
@@ -24,8 +25,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
 from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
@@ -261,9 +265,26 @@ class IterationFiles:
         with self.marks.replacing(name) as path:
             write_bytes(path, content)
 
-    def write_completed(self, completed: Iterable[CompletedTaskInstance]) -> None:
-        with self.marks.replacing("completed.jsonl") as path:
+    def write_completed(
+        self, completed: Iterable[CompletedTaskInstance], name: str = "completed.jsonl"
+    ) -> None:
+        with self.marks.replacing(name) as path:
             write_completed(path, completed)
+
+    # --- further files of an environment ---
+
+    def read_more(self, name: str, kind: Any) -> Any:
+        """A value of this type from the JSON that `write_more` wrote; None before."""
+        path = self.directory / name
+        if not path.exists():
+            return None
+        with naming_damage(path, self.marks.way_out):
+            return TypeAdapter(kind).validate_python(read_json(path))
+
+    def write_more(self, name: str, value: Any) -> None:
+        """Write a value, of data models or not, as JSON."""
+        with self.marks.replacing(name) as path:
+            write_json(path, to_jsonable_python(value))
 
     # --- result ---
 

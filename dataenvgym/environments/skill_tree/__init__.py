@@ -4,7 +4,6 @@
     actions      `Explore` and `Exploit`, and the gymnasium spaces; impossible actions are refused
     transitions  (forest, action) -> forest, (forest, results) -> forest
     tree_engine  the engine, and its optional methods: name new subskills, find a problem's one
-    files        the files of an iteration
     environment  `SkillTree` itself
 
 The first three use neither tasks nor files, so simulations use them too.

@@ -2,6 +2,17 @@
 
 step(action) -> the engine names new subskills -> the plan: an allocation for each subskill
              -> the engine writes that many records -> check -> train -> evaluate -> forest
+
+Its further files in `iterations/NNN/` (iteration 000 has only the forest):
+
+    action.json       the agent's action
+    plan.json         the forest after the action: the engine's order
+    engine.json       the engine's state after it wrote, if it has a state
+    untaught.jsonl    the student's answers to a sample of the new records, before the training
+    trained.jsonl     its answers to a sample of the records that it was trained on so far
+    forest.json       the forest after the iteration
+
+The engine's records are written after the first three.
 """
 
 from __future__ import annotations
@@ -22,7 +33,6 @@ from dataenvgym.environments.skill_tree.actions import (
     parse_tree_action,
     tree_observation_space,
 )
-from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.environments.skill_tree.forest import Forest
 from dataenvgym.environments.skill_tree.training_sample import (
     answer_again,
@@ -116,35 +126,38 @@ class SkillTree(TeachingEnvironment):
         return parse_tree_action(action, self._forest)
 
     def records_of(self, files: IterationFiles, action: TreeAction) -> Sequence[TrainingDatum]:
-        tree_files = TreeFiles(files)
-        if tree_files.read_action() != action:
+        if files.read_more("action.json", TreeAction) != action:
             files.clear()
-            tree_files.write("action.json", action)
+            files.write_more("action.json", action)
         records: Sequence[TrainingDatum] | None = files.read_submitted()
         if records is None:
             with self.clock("agent"):
                 plan, records = self._write(files.number, action)
-                tree_files.write("plan.json", plan)
+                files.write_more("plan.json", plan)
                 if (state := self._tree_engine.state) is not None:
-                    tree_files.write("engine.json", state)
+                    files.write_more("engine.json", state)
                 files.write_records(CheckedRecord(record=record) for record in records)
         else:
-            self._load_engine_of(tree_files)
-        self._plan = tree_files.read_plan()
+            self._load_engine_of(files)
+        if (plan := files.read_more("plan.json", Forest)) is None:
+            raise RunDirectoryError(
+                f"{files.directory / 'plan.json'} is missing; {files.marks.way_out}"
+            )
+        self._plan = plan
         return records
 
     def pending_action(self) -> TreeAction | None:
-        return TreeFiles(self._files_of_next).read_action()
+        action: TreeAction | None = self._files_of_next.read_more("action.json", TreeAction)
+        return action
 
     def before_training(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> None:
-        tree_files = TreeFiles(files)
-        if not self.train_sample or tree_files.read_answers("untaught") is not None:
+        if not self.train_sample or files.read_completed("untaught.jsonl") is not None:
             return
         rng = derive_rng(self._seed, files.number, "untaught")
         with self.clock("generate"):
             sample = renewed_sample((), accepted, {}, self.train_sample, rng, self.task)
             completed = answer_again(self.task, self.predictor, sample)
-        tree_files.write_answers("untaught", completed)
+        files.write_completed(completed, "untaught.jsonl")
 
     def learn_from(
         self,
@@ -157,8 +170,8 @@ class SkillTree(TeachingEnvironment):
         if not plan.trees:
             raise _no_skills(report.task)
         trained = self._asked_again(files, accepted, plan)
-        tree_files, engine = TreeFiles(files), self._tree_engine
-        untaught = tree_files.read_answers("untaught") or ()
+        engine = self._tree_engine
+        untaught = files.read_completed("untaught.jsonl") or ()
         forest = apply_results(
             plan,
             Results(
@@ -173,23 +186,22 @@ class SkillTree(TeachingEnvironment):
                 training=accuracies_of(trained, subskill_taught, plan),
             ),
         )
-        tree_files.write("forest.json", forest)
+        files.write_more("forest.json", forest)
         if not files.number:
             engine.reset()
         self._settle(forest, completed, trained)
 
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
-        tree_files = TreeFiles(files)
-        if (forest := tree_files.read_forest()) is None:
+        if (forest := files.read_more("forest.json", Forest)) is None:
             raise RunDirectoryError(
                 f"{files.directory} is finished but has no forest.json; "
                 "restore it, or start the run over"
             )
         if files.number:
-            self._load_engine_of(tree_files)
+            self._load_engine_of(files)
         else:
             self._tree_engine.reset()
-        self._settle(forest, completed, tree_files.read_answers("trained") or ())
+        self._settle(forest, completed, files.read_completed("trained.jsonl") or ())
 
     def observe(
         self, completed: tuple[CompletedTaskInstance, ...], report: PerformanceReport
@@ -224,10 +236,9 @@ class SkillTree(TeachingEnvironment):
         self, files: IterationFiles, accepted: Sequence[TrainingDatum], plan: Forest
     ) -> list[CompletedTaskInstance]:
         """The student's answers to a sample of the records trained on so far."""
-        tree_files = TreeFiles(files)
         if not self.train_sample or not files.number:
             return []
-        if (completed := tree_files.read_answers("trained")) is None:
+        if (completed := files.read_completed("trained.jsonl")) is None:
             seen = {(t.skill, s.name): s.generated for t in plan.trees for s in t.subskills}
             rng = derive_rng(self._seed, files.number, "trained")
             with self.clock("generate"):
@@ -235,7 +246,7 @@ class SkillTree(TeachingEnvironment):
                     self._trained, accepted, seen, self.train_sample, rng, self.task
                 )
                 completed = answer_again(self.task, self.predictor, sample)
-            tree_files.write_answers("trained", completed)
+            files.write_completed(completed, "trained.jsonl")
         return completed
 
     # --- state ---
@@ -251,7 +262,7 @@ class SkillTree(TeachingEnvironment):
         self._trained = tuple(c.instance for c in trained)
         self._engine_state = self._tree_engine.state
 
-    def _load_engine_of(self, files: TreeFiles) -> None:
+    def _load_engine_of(self, files: IterationFiles) -> None:
         """Restore the engine's state after it wrote in this iteration."""
         if isinstance(self.engine, Stateful):
             self._tree_engine.load(read_state(files.directory / "engine.json"))

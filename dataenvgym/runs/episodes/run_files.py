@@ -14,7 +14,6 @@ from dataenvgym.agents.skills.catalog import labeled_as_in_run
 from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
-from dataenvgym.environments.skill_tree.files import TreeFiles
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.runs.episodes.summary import Summary, read_summary
@@ -145,7 +144,8 @@ class RunFiles:
 
     def forest(self, number: int) -> Forest | None:
         """The forest of skills after this iteration; None if the environment has none."""
-        return TreeFiles(self.iteration(number)).read_forest()
+        forest: Forest | None = self.iteration(number).read_more("forest.json", Forest)
+        return forest
 
     def records(self) -> Iterator[TrainingDatum]:
         """All accepted records, in the order in which they were made.
