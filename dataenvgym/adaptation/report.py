@@ -13,14 +13,7 @@ from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
 from dataenvgym.records import Model
 from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
-from dataenvgym.runs.episodes.texts import (
-    cell,
-    change,
-    interval,
-    one_line,
-    score,
-    several,
-)
+from dataenvgym.runs.episodes.texts import cell, change, interval, one_line, score, several
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.tasks.metrics.estimators import Estimate, estimate
 

@@ -28,8 +28,7 @@ from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstanc
 from dataenvgym.records.instances import count_faults
 from dataenvgym.records.reports import Faults
 from dataenvgym.runs.episodes.run_files import losses_in, mean_loss
-from dataenvgym.runs.episodes.summary import Summary, read_summary
-from dataenvgym.runs.episodes.warning_log import warning_lines
+from dataenvgym.runs.episodes.summary import Summary, read_summary, warning_lines
 from dataenvgym.storage import read_jsonl
 from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.noise import SPLITS, Measure, NoiseModel, Variances, conditions

@@ -1,36 +1,37 @@
-"""The bookkeeping of an episode: its summary, its test scores, and its callbacks.
+"""The bookkeeping of an episode: its summary, its test scores, its warnings and its callbacks.
 
 `summary.json` is kept up to date; `test/NNN.jsonl` has the answers of the student of iteration NNN
-to the test split.
+to the test split, and `warnings.jsonl` each warning with its iteration. `warn_run` may be called
+anywhere and from any thread, and a resumed run ends with the same warnings as an uninterrupted one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dataenvgym import events
 from dataenvgym.environments.checks import reasons_in_words
+from dataenvgym.environments.episode_directory import WARNINGS_FILE
 from dataenvgym.environments.interface import PhaseClock, TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import load_adapter, read_completed, write_completed
-from dataenvgym.errors import DataEnvGymError, RunDirectoryError, escaped
+from dataenvgym.errors import BrokenFileError, DataEnvGymError, RunDirectoryError, escaped
 from dataenvgym.events import ProgressMessage, warn_run
 from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import PerformanceReport
 from dataenvgym.records.checksums import MarkedFolder
 from dataenvgym.records.plans import engine_fit
-from dataenvgym.runs.episodes.callbacks import (
-    CallbackList,
-    EpisodeCallback,
-    EpisodePlan,
-    PhaseEvent,
-)
+from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.runs.episodes.events import EventLog
 from dataenvgym.runs.episodes.summary import (
     IterationSummary,
+    RunWarning,
     Status,
     Summary,
     best_iteration,
@@ -38,8 +39,7 @@ from dataenvgym.runs.episodes.summary import (
     whole_summary,
 )
 from dataenvgym.runs.episodes.texts import several
-from dataenvgym.runs.episodes.warning_log import RunWarning, WarningLog
-from dataenvgym.storage import write_json
+from dataenvgym.storage import read_jsonl, write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
 from dataenvgym.tasks.base import attempts_for
 from dataenvgym.tasks.reports import warn_of_unread
@@ -296,6 +296,122 @@ class Bookkeeping:
 
     def _write(self, summary: Summary) -> None:
         write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
+
+
+class CallbackList:
+    """Notifies the callbacks of one episode.
+
+    Attributes:
+        started: those that know of the start; only they are notified of anything else.
+        has_ended: True if they were notified of the end.
+    """
+
+    def __init__(self, callbacks: Sequence[EpisodeCallback]) -> None:
+        self._callbacks = callbacks
+        self.started: list[EpisodeCallback] = []
+        self.has_ended = False
+
+    def start(self, plan: EpisodePlan) -> None:
+        """Notify them of the start."""
+        for callback in self._callbacks:
+            self.started.append(callback)
+            callback.on_start(plan)
+
+    def tell(self, method: str, *arguments: Any, **named: Any) -> None:
+        """Call this method of each."""
+        for callback in self.started:
+            getattr(callback, method)(*arguments, **named)
+
+    def end(self, summary: Summary) -> None:
+        """Notify each of the end, once, even if another one raises."""
+        if not self.has_ended:
+            self.has_ended = True
+            with ExitStack() as stack:
+                for callback in reversed(self.started):
+                    stack.callback(callback.on_end, summary)
+
+
+class WarningLog:
+    """Keeps the warnings of a run, each text once per iteration.
+
+    Nothing is written before `open`, so a run directory that refuses the episode stays unchanged. A
+    text about the whole run is not repeated by later iterations. A text from the setup of the run
+    or about the base student is kept only once for both, because a resumed run warns again during
+    its setup.
+
+    Args:
+        directory: the run directory.
+        show: is called with each new warning.
+    """
+
+    def __init__(self, directory: Path, show: Callable[[RunWarning], None]) -> None:
+        self.iteration: int | None = None
+        self._path = directory / WARNINGS_FILE
+        self._show = show
+        self._kept: list[RunWarning] = []
+        self._is_open = False
+        self._lock = threading.RLock()
+
+    @property
+    def kept(self) -> tuple[RunWarning, ...]:
+        """All warnings so far, in order."""
+        return tuple(self._kept)
+
+    def go_on(self, known: Sequence[RunWarning]) -> None:
+        """Load the warnings of the resumed run.
+
+        Args:
+            known: the warnings in its summary; they replace lost lines of the file.
+
+        Raises:
+            BrokenFileError: if the file of warnings is damaged.
+        """
+        kept = read_warnings(self._path.parent)
+        lost = [warning for warning in known if warning not in kept]
+        # the summary may lack the file's last warnings, but never has another order
+        self._kept = [*known, *(w for w in kept if w not in known)] if lost else list(kept)
+
+    def open(self) -> None:
+        """Write the warnings so far; from now on write each warning at once."""
+        with self._lock:
+            if not self._is_open:
+                self._is_open = True
+                self._write()
+
+    def hear(self, text: str) -> None:
+        """Save and show the warning, unless it is known."""
+        warning = RunWarning(text=text, iteration=self.iteration)
+        with self._lock:
+            for known in self._kept:
+                at_start = not self.iteration and not known.iteration
+                is_known_here = at_start or known.iteration in (None, self.iteration)
+                if text == known.text and is_known_here:
+                    return
+            self._kept.append(warning)
+            self._write()
+            self._show(warning)
+
+    def _write(self) -> None:
+        if self._is_open and self._kept:
+            write_jsonl(self._path, (w.model_dump(mode="json") for w in self._kept))
+
+
+def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
+    """The warnings in a run directory; BrokenFileError names a line that is not a warning."""
+    path = directory / WARNINGS_FILE
+    if not path.exists():
+        return ()
+    warnings = []
+    for number, row in enumerate(read_jsonl(path), 1):
+        try:
+            warnings.append(RunWarning.model_validate(row))
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise BrokenFileError(
+                f"{path}, line {number}, is damaged: it is not a warning ({problem}); remove the "
+                "file, and the run takes its warnings from summary.json"
+            ) from error
+    return tuple(warnings)
 
 
 def name_of(thing: object) -> str:

@@ -8,16 +8,14 @@ in `display`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.events import ProgressMessage
-from dataenvgym.runs.episodes.summary import IterationSummary, Summary
-from dataenvgym.runs.episodes.warning_log import RunWarning
+from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary
 
 PhaseEvent = Literal["begin", "end"]
 
@@ -71,39 +69,6 @@ class EpisodeCallback:
 
     def on_end(self, summary: Summary) -> None:
         """Called when the episode is finished, interrupted or failed."""
-
-
-class CallbackList:
-    """Notifies the callbacks of one episode.
-
-    Attributes:
-        started: those that know of the start; only they are notified of anything else.
-        has_ended: True if they were notified of the end.
-    """
-
-    def __init__(self, callbacks: Sequence[EpisodeCallback]) -> None:
-        self._callbacks = callbacks
-        self.started: list[EpisodeCallback] = []
-        self.has_ended = False
-
-    def start(self, plan: EpisodePlan) -> None:
-        """Notify them of the start."""
-        for callback in self._callbacks:
-            self.started.append(callback)
-            callback.on_start(plan)
-
-    def tell(self, method: str, *arguments: Any, **named: Any) -> None:
-        """Call this method of each."""
-        for callback in self.started:
-            getattr(callback, method)(*arguments, **named)
-
-    def end(self, summary: Summary) -> None:
-        """Notify each of the end, once, even if another one raises."""
-        if not self.has_ended:
-            self.has_ended = True
-            with ExitStack() as stack:
-                for callback in reversed(self.started):
-                    stack.callback(callback.on_end, summary)
 
 
 class MetricsCallback(EpisodeCallback):

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from dataenvgym.events import ProgressMessage, hearing_progress
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.runs.episodes.summary import IterationSummary, Summary
+from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, warning_lines
 from dataenvgym.runs.episodes.tables import outcome, shares
 from dataenvgym.runs.episodes.texts import (
     change,
@@ -29,7 +29,6 @@ from dataenvgym.runs.episodes.texts import (
     score,
     several,
 )
-from dataenvgym.runs.episodes.warning_log import RunWarning, warning_lines
 
 LONG_PHASE = 5.0
 """The least seconds of a phase that gets its own plain line."""

@@ -31,8 +31,7 @@ from dataenvgym import exact_json
 from dataenvgym.errors import escaped
 from dataenvgym.events import ProgressMessage, redact_bytes
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
-from dataenvgym.runs.episodes.summary import IterationSummary, Summary
-from dataenvgym.runs.episodes.warning_log import RunWarning
+from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary
 
 EVENTS_FILE = "events.jsonl"
 

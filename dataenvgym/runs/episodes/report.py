@@ -22,7 +22,7 @@ from dataenvgym.records import SkillReport
 from dataenvgym.runs.episodes.attribution import attribution_lines, print_table, read_attribution
 from dataenvgym.runs.episodes.plots import draw_curve
 from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
-from dataenvgym.runs.episodes.summary import read_summary
+from dataenvgym.runs.episodes.summary import read_summary, warning_lines
 from dataenvgym.runs.episodes.tables import iteration_table, outcome, print_warnings, shares
 from dataenvgym.runs.episodes.texts import (
     by_fault,
@@ -40,7 +40,6 @@ from dataenvgym.runs.episodes.texts import (
     score,
     sparkline,
 )
-from dataenvgym.runs.episodes.warning_log import warning_lines
 from dataenvgym.storage import write_text
 from dataenvgym.tasks.metrics.estimators import estimate, noise_floor
 

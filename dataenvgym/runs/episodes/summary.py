@@ -16,7 +16,6 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, Refusal, Scores
 from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
-from dataenvgym.runs.episodes.warning_log import RunWarning
 from dataenvgym.storage import read_json
 from dataenvgym.teachers.budget import TeacherUsage
 from dataenvgym.workspace import check_format, naming_damage
@@ -26,6 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Status = Literal["running", "finished", "interrupted", "failed"]
+
+
+class RunWarning(Model):
+    """One warning; `iteration` is None if it concerns the whole run."""
+
+    text: str
+    iteration: int | None = None
 
 
 class IterationSummary(Model):
@@ -254,3 +260,17 @@ def read_summary(directory: str | Path) -> Summary:
         ).is_file():
             raise RunDirectoryError(f"{file} is missing, which {path} counts; restore it")
     return summary
+
+
+def warning_lines(warnings: Sequence[RunWarning]) -> list[str]:
+    """One line for each text, with the numbers of its iterations first."""
+    iterations: dict[str, list[int]] = {}
+    for warning in warnings:
+        found = iterations.setdefault(warning.text, [])
+        if warning.iteration is not None:
+            found.append(warning.iteration)
+    lines = []
+    for text, found in iterations.items():
+        noun = "iteration" if len(found) == 1 else "iterations"
+        lines.append(f"{noun} {', '.join(map(str, found))}: {text}" if found else text)
+    return lines

@@ -17,7 +17,12 @@ from rich.text import Text
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.episodes.plots import curve_bytes
-from dataenvgym.runs.episodes.summary import IterationSummary, Summary, best_iteration
+from dataenvgym.runs.episodes.summary import (
+    IterationSummary,
+    Summary,
+    best_iteration,
+    warning_lines,
+)
 from dataenvgym.runs.episodes.texts import (
     by_fault,
     cell,
@@ -27,7 +32,6 @@ from dataenvgym.runs.episodes.texts import (
     score,
     several,
 )
-from dataenvgym.runs.episodes.warning_log import warning_lines
 
 if TYPE_CHECKING:
     import pandas as pd

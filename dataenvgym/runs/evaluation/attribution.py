@@ -23,12 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from dataenvgym.environments.iterations import (
-    History,
-    IterationResult,
-    folder_of,
-    load_adapter,
-)
+from dataenvgym.environments.iterations import History, IterationResult, folder_of, load_adapter
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.teaching_episode import training_run
 from dataenvgym.errors import (

@@ -20,11 +20,10 @@ from dataenvgym.errors import WorkerLostError
 from dataenvgym.events import ProgressMessage, hearing_warnings
 from dataenvgym.runs.config.resolved import resolved_yaml
 from dataenvgym.runs.config.run_directory import open_run
-from dataenvgym.runs.episodes.bookkeeping import described
-from dataenvgym.runs.episodes.callbacks import CallbackList, EpisodePlan
+from dataenvgym.runs.episodes.bookkeeping import CallbackList, described, read_warnings
+from dataenvgym.runs.episodes.callbacks import EpisodePlan
 from dataenvgym.runs.episodes.events import EventLog, EventReader
-from dataenvgym.runs.episodes.summary import IterationSummary, Status, Summary, whole_summary
-from dataenvgym.runs.episodes.warning_log import RunWarning, read_warnings
+from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, whole_summary
 from dataenvgym.storage import remove_temporaries, write_json
 from dataenvgym.studies.executors.interface import EpisodeJob, EpisodeOutcome, build_episode
 from dataenvgym.studies.executors.worker import CarriedError, WorkerContext, WorkerRequest
@@ -115,9 +114,7 @@ class DrivenEpisode:
         config, holder = self._episode.config, None
         if not self._losses:
             if self._opens:
-                with hearing_warnings(
-                    lambda text: None
-                ):  # the worker builds it again, and warns then
+                with hearing_warnings(lambda text: None):  # the worker warns when it builds it
                     build_episode(config, self.directory)
                 self._open.enter_context(open_run(config, fresh=self._episode.fresh))
             self._events = EventReader(self.directory)
@@ -177,10 +174,10 @@ class DrivenEpisode:
         with self._open:
             if self._plan is None or self._callbacks.has_ended:
                 return
-            status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             plan, warnings = self._plan, read_warnings(self.directory)
             before = whole_summary(self.directory) or Summary(
-                task=plan.task, agent=plan.agent, seed=plan.seed, status=status,
+                task=plan.task, agent=plan.agent, seed=plan.seed, status="failed",
                 iterations=(), best_iteration=0,
             )  # fmt: skip
             changes = {"status": status, "error": described(error), "warnings": warnings}

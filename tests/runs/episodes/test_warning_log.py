@@ -9,15 +9,11 @@ from rich.console import Console
 from dataenvgym.errors import BrokenFileError, EvaluationError, RunDirectoryError
 from dataenvgym.events import warn_run
 from dataenvgym.runs.episodes import EpisodeCallback, read_summary
+from dataenvgym.runs.episodes.bookkeeping import WarningLog, read_warnings
 from dataenvgym.runs.episodes.display import EpisodeDisplay
 from dataenvgym.runs.episodes.report import render_report, write_report
 from dataenvgym.runs.episodes.show import show_iteration
-from dataenvgym.runs.episodes.warning_log import (
-    RunWarning,
-    WarningLog,
-    read_warnings,
-    warning_lines,
-)
+from dataenvgym.runs.episodes.summary import RunWarning, warning_lines
 from dataenvgym.storage import read_jsonl
 from tests.run_contents import contents
 from tests.runs.episodes.echo import EchoTask, Student, Writer
