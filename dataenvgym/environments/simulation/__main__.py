@@ -30,18 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="which runs go to which half")
     arguments = parser.parse_args(argv)
     try:
-        _fit(arguments)
+        trajectories = read_trajectories(arguments.runs)
+        fitted_on, held_out = halves(trajectories, arguments.seed)
+        curves = fit_curves(fitted_on)
+        errors = held_out_errors(curves, fitted_on, held_out)
     except DataEnvGymError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    return 0
-
-
-def _fit(arguments: argparse.Namespace) -> None:
-    trajectories = read_trajectories(arguments.runs)
-    fitted_on, held_out = halves(trajectories, arguments.seed)
-    curves = fit_curves(fitted_on)
-    errors = held_out_errors(curves, fitted_on, held_out)
     lines = [
         f"{curves.task}: fitted on {len(fitted_on)} runs, tested on {len(held_out)} others; "
         "root mean square error of a skill's accuracy",
@@ -53,6 +48,7 @@ def _fit(arguments: argparse.Namespace) -> None:
         write_curves(arguments.output, everything)
         lines += ["", f"{arguments.output}: fitted on all {everything.n_runs} runs"]
     sys.stdout.write("\n".join(lines) + "\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -267,7 +267,7 @@ def teaching_of(environment: gymnasium.Env[Any, Any]) -> TeachingEnvironmentInte
     """The teaching environment below all wrappers; ConfigurationError if it is another kind."""
     teaching: Any = getattr(environment, "unwrapped", environment)
     if not isinstance(teaching, TeachingEnvironmentInterface):
-        expected = [n for n in dir(TeachingEnvironmentInterface) if not n.startswith("_")]
+        expected = (n for n in dir(TeachingEnvironmentInterface) if not n.startswith("_"))
         missing = [name for name in expected if not hasattr(teaching, name)]
         raise ConfigurationError(
             f"run_episode needs a teaching environment, got {type(teaching).__name__}, which has "
@@ -284,24 +284,14 @@ def takes_records(environment: gymnasium.Env[Any, Any]) -> bool:
 
 def refuse_misfit(environment: gymnasium.Env[Any, Any], agent: object) -> None:
     """Raise ConfigurationError if the agent's actions do not fit the environment."""
-    if isinstance(agent, type):
-        raise ConfigurationError(
-            f"agent is the class {agent.__name__}, expected an object: {agent.__name__}(...)"
-        )
-    if not callable(getattr(agent, "step", None)):
-        raise ConfigurationError(
-            f"agent {name_of(agent)!r} has no step(), which is called after each iteration: give "
-            "it one, at least `def step(self): pass`"
-        )
     is_called = takes_records(environment)
-    fits = callable(agent) if is_called else isinstance(agent, ActingAgentInterface)
+    has_method = callable(agent) if is_called else isinstance(agent, ActingAgentInterface)
+    fits = has_method and callable(getattr(agent, "step", None)) and not isinstance(agent, type)
     if not fits:
-        way_out = (
-            "cannot be called for records: use environment=skill_tree"
-            if is_called
-            else "has no act(observation, predictor): use agent=skill_tree, or another environment"
-        )
+        method = "__call__(completed, predictor)" if is_called else "act(observation, predictor)"
         raise ConfigurationError(
-            f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}: "
-            f"it {way_out}"
+            f"agent {name_of(agent)!r} does not fit {type(environment.unwrapped).__name__}, "
+            f"expected an object with {method} and with step(), which is called after each "
+            "iteration: choose another agent or environment (agent=skill_tree acts in "
+            "environment=skill_tree; all others write records)"
         )

@@ -19,9 +19,10 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
 
 from dataenvgym.environments.iterations import History, IterationResult, folder_of, load_adapter
 from dataenvgym.environments.options import TeachingOptions
@@ -32,6 +33,7 @@ from dataenvgym.errors import (
     check_at_least,
     check_one_of,
     did_you_mean,
+    first_fault,
 )
 from dataenvgym.events import counting
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
@@ -60,6 +62,9 @@ from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, report_of, task_of
 from dataenvgym.workspace import naming_damage, opened
 
+_GROUPS = TypeAdapter(
+    Annotated[dict[str, Annotated[list[str], Field(min_length=1)]], Field(min_length=1)]
+)
 BY = ("skill", "subskill", "agent", "iteration", "kind", BY_RECORD)
 
 
@@ -361,20 +366,14 @@ class TrainedIteration:
 
 
 def _read_groups(path: Path) -> dict[str, list[str]]:
-    expected = 'expected JSON such as {"suspicious": ["001-00003", "001-00004"]}'
-    if not path.is_file():
-        raise ConfigurationError(f"--groups is {str(path)!r}, where there is no file; {expected}")
     try:
-        found = read_json(path)
-    except ValueError as error:
-        raise ConfigurationError(f"{error}; {expected}") from error
-    if not isinstance(found, dict) or not found:
-        raise ConfigurationError(f"{path} has {found!r:.80}, {expected}")
-    for name, ids in found.items():
-        is_list = isinstance(ids, list) and ids and all(isinstance(one, str) for one in ids)
-        if not is_list:
-            raise ConfigurationError(f"{path}, group {name!r}, has {ids!r:.80}; {expected}")
-    return found
+        return _GROUPS.validate_python(read_json(path))
+    except (OSError, ValueError) as error:
+        fault = first_fault(error) if isinstance(error, ValidationError) else error
+        raise ConfigurationError(
+            f"--groups is {str(path)!r}, which cannot be used: {fault}; expected a file with JSON "
+            'such as {"suspicious": ["001-00003", "001-00004"]}'
+        ) from error
 
 
 class Retraining(Model):

@@ -262,12 +262,12 @@ def test_only_teaching_environments_agents_and_whole_iterations_are_run(tmp_path
     for number in (0, "2"):
         with pytest.raises(ConfigurationError, match=f"iterations is {number!r}"):
             play(tmp_path / "run", iterations=number)
-    with pytest.raises(ConfigurationError, match="agent is"):
+    with pytest.raises(ConfigurationError, match="an object"):
         play(tmp_path / "run", agent=Writer)
 
 
 def test_an_agent_without_step_is_refused_before_anything_runs(tmp_path, play):
-    with pytest.raises(ConfigurationError, match="no step"):
+    with pytest.raises(ConfigurationError, match="step"):
         play(tmp_path / "run", agent=lambda completed, predictor: [])
     assert not (tmp_path / "run").exists()
 
