@@ -11,6 +11,7 @@ from rich.console import Console
 
 from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
+from dataenvgym.adaptation.trials import mean_of
 from dataenvgym.records import Model
 from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
 from dataenvgym.runs.episodes.texts import cell, change, interval, one_line, score, several
@@ -240,9 +241,9 @@ def _sequence_figures(arm: str, results: Sequence[SequenceResult]) -> SequenceFi
             )
             for row in range(len(matrices[0]))
         ),
-        base=over(lambda m: _mean(m[0])),
-        learned=over(lambda m: _mean([row[-1] for row in m[1:]])),
-        final=over(lambda m: _mean(m[-1])),
+        base=over(lambda m: mean_of(m[0])),
+        learned=over(lambda m: mean_of([row[-1] for row in m[1:]])),
+        final=over(lambda m: mean_of(m[-1])),
         gain=over(_gain),
         forgetting=over(_forgetting),
         n_unscored=sum(row.n_unscored for result in results for row in result.rows),
@@ -251,24 +252,19 @@ def _sequence_figures(arm: str, results: Sequence[SequenceResult]) -> SequenceFi
     )
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
 def _gain(matrix: Sequence[Sequence[float | None]]) -> float | None:
     pairs = zip(matrix[0], matrix[-1], strict=True)
-    return _mean([b - a for a, b in pairs if a is not None and b is not None])
+    return mean_of([b - a for a, b in pairs if a is not None and b is not None])
 
 
 def _forgetting(matrix: Sequence[Sequence[float | None]]) -> float | None:
     last = matrix[-1]
-    lost = []
+    lost: list[float] = []
     for column, now in enumerate(last[:-1]):
         since = [x for row in matrix[column + 1 : -1] if (x := row[column]) is not None]
         if since and now is not None:
             lost.append(max(since) - now)
-    return fmean(lost) if lost else None
+    return mean_of(lost)
 
 
 AnyReport = AdaptationReport | ContinualReport
@@ -335,8 +331,7 @@ def _figures(results: Sequence[ArmResult], gains: Sequence[float]) -> ArmFigures
 
 
 def _mean_deviation(groups: Iterable[Sequence[float]]) -> float | None:
-    found = [stdev(values) for values in groups if len(values) > 1]
-    return fmean(found) if found else None
+    return mean_of(stdev(values) for values in groups if len(values) > 1)
 
 
 def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,12 @@ from dataenvgym.records import Model
 from dataenvgym.seeding import derive_seed
 from dataenvgym.students.trainers.interface import trainer_with
 from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 class EditResult(Model):
@@ -46,8 +52,7 @@ class EditResult(Model):
     @property
     def mean(self) -> float | None:
         """The mean accuracy over the trainings that could be scored; None without any."""
-        known = [accuracy for accuracy in self.accuracies if accuracy is not None]
-        return fmean(known) if known else None
+        return mean_of(self.accuracies)
 
     @property
     def is_complete(self) -> bool:
