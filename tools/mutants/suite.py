@@ -116,8 +116,8 @@ class Slot:
     def _test(self, job: Job) -> None:
         os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_CPU, (_CPU, _CPU))
-        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+        for of, most in ((resource.RLIMIT_CPU, _CPU), (resource.RLIMIT_DATA, _MEMORY)):
+            resource.setrlimit(of, (most, resource.getrlimit(of)[1]))  # sandboxes need the hard one
         os.dup2(os.open(self._run / "log.txt", os.O_WRONLY | os.O_CREAT), 1)
         os.dup2(1, 2)
         os.chdir(self.tree)

@@ -23,7 +23,15 @@ def test_program():
     code = "import shop; assert shop.price(1) == 2"
     subprocess.run([sys.executable, "-c", code], check=True)
 """
-CLOSED = "import shop\n\ndef test_closed():\n    assert not shop.closed()\n"
+CLOSED = """
+import resource, shop
+
+def test_closed():
+    assert not shop.closed()
+
+def test_a_sandbox_may_have_a_higher_limit():
+    assert resource.getrlimit(resource.RLIMIT_CPU)[1] != 1
+"""
 PROBED = "import mutants_probe\n" + SHOP.replace(
     "    return n", "    mutants_probe.hit(5)\n    return n"
 )
@@ -82,7 +90,7 @@ def outcomes(tmp_path_factory):
 
 def test_probes_tell_who_comes_by_also_in_fixtures_and_programs(outcomes):
     passed, failed, came_by = outcomes["probed"]
-    assert passed == {"test_price", "test_program", "test_closed"}
+    assert len(passed) == 4
     assert failed == set()
     assert came_by == {"test_price", "test_program"}
 
