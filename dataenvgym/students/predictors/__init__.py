@@ -1,7 +1,6 @@
 """Predictors: students that answer conversations, and that can be trained.
 
 in_process        transformers and PEFT in this process
-answering         ... from conversations to replies
 adapted_student   ... its base model, tokenizer and present adapter
 generation        ... from conversations to the tokens of the replies, in batches
 learner           a student that learns from files: its options, and its trainings

@@ -1,15 +1,20 @@
-"""A student in this process: tokenizer, base model, and adapter."""
+"""A student in this process: tokenizer, base model, adapter, and how it answers."""
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.events import counting
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.records import Conversation
+from dataenvgym.records.tool_formats import COMPLETION, ToolFormat
 from dataenvgym.storage import publishing
 from dataenvgym.students.predictors.checkpoints import (
     copy_checkpoint,
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
     from dataenvgym.students.trainers.adapters import Adapter
     from dataenvgym.students.trainers.row_adapters import RowAdapters
 
+# Conversations from which on a large model answers in two batches at least.
+_WORTH_TWO = 16
+
 
 class BaseStudent:
     """The untouched student: model and tokenizer, each loaded once, at first use.
@@ -30,8 +38,11 @@ class BaseStudent:
         name: folder in Hugging Face format, or a name on the hub.
         device: "cpu", "cuda" or "auto".
         dtype: name of a floating point type of torch.
-        is_chat: whether it must have a chat template.
+        tool_format: how tools and calls are written; with all but `COMPLETION`, it must have a chat
+            template.
         chat_template_kwargs: see `load_tokenizer`.
+        batch_size: largest number of conversations answered at the same time.
+        threads: CPU cores to compute on, one batch on each.
 
     Attributes:
         lock: held while weights are loaded or an adapter is attached.
@@ -43,14 +54,18 @@ class BaseStudent:
         *,
         device: str,
         dtype: str,
-        is_chat: bool = True,
-        chat_template_kwargs: Mapping[str, Any] = MappingProxyType({}),
+        tool_format: ToolFormat,
+        chat_template_kwargs: Mapping[str, Any],
+        batch_size: int,
+        threads: int,
     ) -> None:
         self.name = name
         self.dtype = dtype
         self.lock = threading.RLock()
         self._device = device
-        self._is_chat = is_chat
+        self.tool_format = tool_format
+        self.batch_size = batch_size
+        self.threads = threads
         self._chat_template_kwargs = chat_template_kwargs
 
     @cached_property
@@ -66,7 +81,7 @@ class BaseStudent:
 
         with self.lock:
             tokenizer = load_tokenizer(self.name, chat_template_kwargs=self._chat_template_kwargs)
-            if self._is_chat:
+            if self.tool_format is not COMPLETION:
                 ChatFormat.parse(tokenizer)
             return tokenizer
 
@@ -178,6 +193,144 @@ class AdaptedStudent:
         """Remove the adapter."""
         with self._lock:
             self._adapted, self._adapter, self.folder = None, None, None
+
+    def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
+        """The failures of conversations that the student cannot answer; nothing is computed."""
+        return [p if isinstance(p, Failure) else None for p in self._prompts(conversations)]
+
+    def _prompts(self, conversations: Sequence[Conversation]) -> list[list[int] | Failure]:
+        from dataenvgym.students.predictors.generation import context_length, encode_prompts
+
+        base, context = self.base, context_length(self.model)
+        return encode_prompts(base.tokenizer, conversations, base.tool_format, context=context)
+
+    def replies(
+        self,
+        conversations: Sequence[Conversation],
+        sampling: SamplingParameters,
+        adapters: RowAdapters | None = None,
+        of_rows: Sequence[int] = (),
+    ) -> list[Reply | Failure]:
+        """One reply or failure of the student for each conversation, in their order.
+
+        Args:
+            adapters: answer in place of the student's own.
+            of_rows: the number of each conversation's adapter.
+
+        Raises:
+            ConfigurationError: if `sampling` has a `json_schema`.
+        """
+        if sampling.json_schema is not None:
+            raise ConfigurationError(
+                "json_schema is set, and the student in this process cannot be held to a schema: "
+                "leave it out, or use a predictor with a server"
+            )
+        from dataenvgym.students.predictors.generation import context_length
+
+        context = context_length(self.model)
+        prompts = self._prompts(conversations)
+        answered = [prompt for prompt in prompts if not isinstance(prompt, Failure)]
+        limits = [
+            sampling.max_tokens if context is None else min(sampling.max_tokens, context - n)
+            for n in map(len, answered)
+        ]
+        which = [i for i, p in zip(of_rows, prompts, strict=False) if not isinstance(p, Failure)]
+        replies = iter(self._generate(answered, limits, sampling, adapters, which))
+        return [p if isinstance(p, Failure) else next(replies) for p in prompts]
+
+    def _generate(
+        self,
+        prompts: list[list[int]],
+        limits: list[int],
+        sampling: SamplingParameters,
+        adapters: RowAdapters | None,
+        of_rows: Sequence[int],
+    ) -> list[Reply | Failure]:
+        if not prompts:
+            return []
+        import torch
+
+        from dataenvgym.students.predictors.generation import (
+            Generated,
+            Nucleus,
+            Sampler,
+            StopTexts,
+            generate,
+            greedy,
+            uniform_numbers,
+        )
+        from dataenvgym.students.trainers.compute import is_large, workers
+
+        model, tokenizer = self.model, self.base.tokenizer
+        if adapters is not None:
+            model = adapters.model
+        stops = StopTexts(tokenizer, sampling.stop) if sampling.stop else None
+        end_tokens = self.base.end_tokens
+        is_greedy = sampling.temperature == 0.0
+        numbers = [] if is_greedy else uniform_numbers(prompts, sampling)
+
+        n_tokens: list[int] = []
+        began = time.monotonic()
+
+        def answer(batch: list[int]) -> list[Generated]:
+            draw: Sampler = greedy
+            if not is_greedy:
+                uniform = torch.stack([numbers[i] for i in batch]).to(model.device)
+                draw = Nucleus(sampling.temperature, sampling.top_p, uniform)
+            chosen, limit = [prompts[i] for i in batch], [limits[i] for i in batch]
+            replies = generate(
+                model,
+                chosen,
+                limit,
+                draw,
+                end_tokens=end_tokens,
+                stops=stops,
+                adapters=adapters,
+                of_rows=[of_rows[i] for i in batch] if of_rows else (),
+            )
+            n_tokens.append(sum(len(reply.tokens) for reply in replies))
+            pace = sum(n_tokens) / (time.monotonic() - began)
+            counter.add(len(batch), note=f"{pace:.0f} tokens/s")
+            return replies
+
+        first: dict[tuple[int, ...], int] = {}
+        if is_large(model):  # samples of one prompt share a batch, which computes it once
+            first = {tuple(prompts[i]): i for i in reversed(range(len(prompts)))}
+        order = sorted(
+            range(len(prompts)),
+            key=lambda i: (
+                of_rows[i] if of_rows else 0,
+                len(prompts[i]),
+                first.get(tuple(prompts[i]), i),
+            ),
+        )
+        size = self.base.batch_size
+        if is_large(model) and len(order) >= _WORTH_TWO:
+            # Two cores are busy with every batch. The number of batches must not depend on
+            # `threads`: two almost equally likely tokens may change places with a batch's size.
+            size = math.ceil(len(order) / (2 * math.ceil(len(order) / (2 * size))))
+        batches = [order[i : i + size] for i in range(0, len(order), size)]
+        with (
+            workers(self.base.threads, model.device) as run,
+            counting("replies", len(order)) as counter,
+        ):
+            generated = [reply for replies in run(answer, batches) for reply in replies]
+        tokens = [reply.tokens for reply in generated]
+        texts = tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        replies: dict[int, Reply | Failure] = {}
+        for i, text, reply in zip(order, texts, generated, strict=True):
+            if reply.diverged:
+                replies[i] = Failure(reason="the student's logits are not numbers: it has diverged")
+                continue
+            kept = sampling.until_stop(text)
+            has_ended = reply.ended or len(kept) < len(text)
+            replies[i] = Reply(
+                text=kept,
+                finish_reason="stop" if has_ended else "length",
+                prompt_tokens=len(prompts[i]),
+                completion_tokens=len(reply.tokens),
+            )
+        return [replies[i] for i in range(len(prompts))]
 
     def _adapted_by(self, folder: Path) -> tuple[Adapter, Any]:
         from dataenvgym.students.trainers.adapters import Adapter, merge, put_on

@@ -25,7 +25,6 @@ from dataenvgym.students.predictors.adapted_student import (
     AdaptedStudent,
     BaseStudent,
 )
-from dataenvgym.students.predictors.answering import Answering
 from dataenvgym.students.predictors.checkpoints import (
     kind_of,
 )
@@ -103,8 +102,10 @@ class InProcessPredictor(MeasuresHere):
             self.student,
             device=device,
             dtype=dtype,
-            is_chat=self.tool_format is not None,
+            tool_format=self._format,
             chat_template_kwargs=self.chat_template_kwargs,
+            batch_size=batch_size,
+            threads=threads,
         )
         self._loaded = AdaptedStudent(base)
         self._is_fresh = self.adapter is not None  # the adapter has yet to be loaded
@@ -127,7 +128,7 @@ class InProcessPredictor(MeasuresHere):
             ConfigurationError: if `sampling` has a `json_schema`.
         """
         with self._lock:
-            return self._answering.replies(self._student, conversations, sampling)
+            return self._student.replies(conversations, sampling)
 
     def refusals(self, conversations: Sequence[Conversation]) -> list[Failure | None]:
         """The failure of each conversation that could not be answered; None for the others.
@@ -135,7 +136,7 @@ class InProcessPredictor(MeasuresHere):
         Nothing is answered: it says before an evaluation that its problems are too long.
         """
         with self._lock:
-            return self._answering.refusals(self._student, conversations)
+            return self._student.refusals(conversations)
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
         """Write the dataset and the training's file, run the trainer, load the adapter.
@@ -153,10 +154,6 @@ class InProcessPredictor(MeasuresHere):
         with run.phase("load"):
             self.load(folder)
         self.remember_former(before)
-
-    @property
-    def _answering(self) -> Answering:
-        return Answering(self._format, self.batch_size, self.threads)
 
     @property
     def _student(self) -> AdaptedStudent:
@@ -230,7 +227,7 @@ class InProcessPredictor(MeasuresHere):
             if shared is not None:
                 of_rows = [numbers[folder] for folder in adapters]
                 untouched = AdaptedStudent(self._loaded.base)
-                return self._answering.replies(untouched, conversations, sampling, shared, of_rows)
+                return untouched.replies(conversations, sampling, shared, of_rows)
             replies: dict[int, Reply | Failure] = {}
             for folder, own_folder in zip(numbers, folders, strict=True):
                 student = AdaptedStudent(self._loaded.base)
@@ -238,7 +235,7 @@ class InProcessPredictor(MeasuresHere):
                     student.load(own_folder)
                 own = [i for i, other in enumerate(adapters) if other == folder]
                 asked = [conversations[i] for i in own]
-                replies |= zip(own, self._answering.replies(student, asked, sampling), strict=True)
+                replies |= zip(own, student.replies(asked, sampling), strict=True)
         return [replies[i] for i in range(len(conversations))]
 
     def reset(self) -> None:
@@ -267,4 +264,4 @@ class _Beside:
     ) -> list[Reply | Failure]:
         """See `InProcessPredictor.predict`."""
         with self._owner._lock:
-            return self._owner._answering.replies(self._student, conversations, sampling)
+            return self._student.replies(conversations, sampling)
