@@ -14,7 +14,7 @@ from dataenvgym.agents import Assignment
 from dataenvgym.agents.skills.catalog import read_catalog
 from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.runs.config import build_agent, compose
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.storage import write_json
 from tests.fakes import Teacher, lost
 

@@ -19,6 +19,7 @@ import gc
 import json
 import re
 import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -213,11 +214,12 @@ def cycles(graph: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def options(root: Path = ROOT) -> tuple[int, set[str]]:
-    """The options of all classes that YAML files name, and the names that nothing sets.
+    """The options of all classes with a name or in a YAML file, and the names that nothing sets.
 
     An option is set by a key of a YAML file, or by `name=` or `name:` in a page, example or test.
     """
     from dataenvgym.runs.config.class_defaults import class_options, sections
+    from dataenvgym.runs.config.groups import ENTRY_POINTS
 
     found: dict[str, set[str]] = {}
     is_set = set()
@@ -226,6 +228,10 @@ def options(root: Path = ROOT) -> tuple[int, set[str]]:
             is_set |= set(map(str, section))
             target = str(section.get("_target_", section.get("id")))
             found.setdefault(target, set()).update(class_options(section))
+    named = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]
+    for entries in ENTRY_POINTS.values():
+        for target in (name.replace(":", ".") for name in named.get(entries, {}).values()):
+            found.setdefault(target, set()).update(class_options({"_target_": target}))
     for pattern in ("README.md", "docs/**/*.md", "examples/**/*.py", "tests/**/*.py"):
         for path in root.glob(pattern):
             is_set.update(_SET.findall(path.read_text()))

@@ -24,7 +24,7 @@ from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, can
 from dataenvgym.runs.config import build_predictor, build_task, build_teacher, compose
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.config.identity import decisive_values, digest, run_name, task_name
 from dataenvgym.runs.config.instantiation import (
     build_section,

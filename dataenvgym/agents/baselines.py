@@ -15,7 +15,7 @@ from dataenvgym.records.plans import EngineFit, Plan, Policy, PolicyFit, Situati
 
 
 class NoPolicy:
-    """Plans nothing."""
+    """Plans nothing; for engines that ignore plans."""
 
     fit = PolicyFit(tells="nothing")
 

@@ -6,12 +6,11 @@ import shutil
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 
 from dataenvgym.errors import check_one_of
-from dataenvgym.runs.config.commented_yaml import annotated_yaml
-from dataenvgym.runs.config.composition import chosen_options, options_by_group
-from dataenvgym.runs.config.own_classes import offered
+from dataenvgym.runs.config.commented_yaml import annotated_yaml, describe
+from dataenvgym.runs.config.composition import chosen_options
+from dataenvgym.runs.config.groups import Source, options_by_group
 
 ORDER = ("task", "student", "predictor", "trainer", "environment", "agent", "teacher", "episode")
 
@@ -47,18 +46,13 @@ def list_options(arguments: Namespace) -> None:
         print("Full descriptions of one group: dataenvgym list agent")
 
 
-def _described(group: str, files: dict[str, Path]) -> list[tuple[str, str, str]]:
+def _described(group: str, sources: dict[str, Source]) -> list[tuple[str, str, str]]:
     """The star of the default (or a space), the name and the description of each option."""
     default = chosen_options().get(group)
-    options = [
-        ("*" if name == default else " ", name, first_comment(file))
-        for name, file in sorted(files.items())
+    return [
+        ("*" if name == default else " ", name, describe(source))
+        for name, source in sorted(sources.items())
     ]
-    offers = [offer for offer in offered(group).values() if offer.name not in files]
-    for offer in offers:
-        package = "an installed package" if offer.dist is None else offer.dist.name
-        options.append((" ", offer.name, f"From {package}: {offer.value.replace(':', '.')}"))
-    return options
 
 
 def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> Iterator[str]:
@@ -84,11 +78,3 @@ def show_configuration(arguments: Namespace) -> None:
         overrides = with_engine(overrides, folder, name)
     text = annotated_yaml(overrides, config_dir=folder, resolve=arguments.resolve, name=name)
     print(text, end="")
-
-
-def first_comment(file: Path) -> str:
-    """The first line of a YAML file, if it is a comment (ignoring Hydra's `# @package`)."""
-    with file.open(encoding="utf-8") as stream:
-        lines = (line.strip() for line in stream)
-        line = next((line for line in lines if not line.startswith("# @")), "")
-    return line.removeprefix("#").strip() if line.startswith("#") else ""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 
 KINDS = {"agent": "agent", "task": "task", "domain": "task"}
 """The kinds of skeletons, and their groups of the configuration."""

@@ -13,8 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from dataenvgym import exact_json
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
-from dataenvgym.runs.config.composition import config_folders
-from dataenvgym.runs.config.hydra_files import explaining
+from dataenvgym.runs.config.explanations import explaining
+from dataenvgym.runs.config.groups import config_folders
 from dataenvgym.runs.episodes.texts import several
 from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.rows import HubDataset, read_rows

@@ -9,8 +9,8 @@ from omegaconf import DictConfig
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.runs import config as configuration
-from dataenvgym.runs.config.own_classes import warn_of_changes
 from dataenvgym.runs.config.run_directory import check_run, run_directory
+from dataenvgym.runs.config.workspaces import warn_of_changes
 from dataenvgym.workspace import noting_interrupt
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, shorten
-from dataenvgym.runs.config.composition import compose, options_by_group
+from dataenvgym.runs.config.composition import compose
+from dataenvgym.runs.config.groups import Source, options_by_group
 from dataenvgym.runs.config.identity import short_name, task_name
 from dataenvgym.runs.config.overrides import Override, keys_of, parse_overrides
 from dataenvgym.runs.config.suites import read_suite
@@ -128,7 +129,7 @@ _QUOTES = "'\""
 
 
 def _with_suite(
-    texts: Sequence[str], suites: Mapping[str, Path]
+    texts: Sequence[str], suites: Mapping[str, Source]
 ) -> tuple[Sequence[str], Sequence[str], str | None]:
     """The texts with those of a suite; its options of agents; its name if the tasks are its."""
     typed = {override.key: override for override in parse_overrides(texts)}
@@ -166,7 +167,7 @@ def _with_options(
     return replace(strategy, overrides=(*strategy.overrides, *fitting))
 
 
-def _values(text: str, groups: Mapping[str, Mapping[str, Path]]) -> list[str] | None:
+def _values(text: str, groups: Mapping[str, Mapping[str, Source]]) -> list[str] | None:
     """One override for each value, if there are several; None for a single value."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Glob

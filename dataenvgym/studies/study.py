@@ -20,8 +20,8 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
-from dataenvgym.runs.config.own_classes import warn_of_changes
 from dataenvgym.runs.config.run_directory import check_run
+from dataenvgym.runs.config.workspaces import warn_of_changes
 from dataenvgym.runs.episodes.report import write_missing_report
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.runs.episodes.texts import counts

@@ -129,7 +129,7 @@ class StudentTeacherOptions(MeterOptions):
 
 
 class StudentTeacher(MeteredTeacher):
-    """Asks the student in its present state; see `MeteredTeacher` for the rest.
+    """The student itself, in its current state: self-improvement.
 
     A student that cannot be constrained by a JSON schema is asked without it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -14,12 +14,20 @@ from dataenvgym.runs.config.class_defaults import class_options, filled, section
 from dataenvgym.runs.config.commented_yaml import (
     Comments,
     annotated_yaml,
+    describe,
     read_comments,
     yaml_words,
 )
-from dataenvgym.runs.config.composition import chosen_options, files_by_group
-from dataenvgym.runs.config.hydra_files import is_base, layers, read_with_bases
-from dataenvgym.runs.config.own_classes import ENTRY_POINTS
+from dataenvgym.runs.config.composition import chosen_options
+from dataenvgym.runs.config.groups import (
+    ENTRY_POINTS,
+    Source,
+    content_of,
+    is_base,
+    layers,
+    read_with_bases,
+    sources_by_group,
+)
 from docs.generate.commands import cell
 
 FULL = 80
@@ -58,7 +66,7 @@ EVALUATION = """\
 
 def option_pages() -> dict[str, str]:
     """By path under docs/: the overview, and a page for each group with those inside it."""
-    groups = files_by_group()
+    groups = sources_by_group()
     parts = sorted({group.partition("/")[0] for group in groups}, key=_place)
     pages = {"reference/options.md": _overview(groups)}
     for part in parts:
@@ -73,7 +81,7 @@ def _place(group: str) -> tuple[int, str]:
     return (ORDER.index(part) if part in ORDER else len(ORDER), group)
 
 
-def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
+def _overview(groups: Mapping[str, Mapping[str, Source]]) -> str:
     chosen = chosen_options()
     lines: list[str] = []
     for group in sorted(groups, key=_place):
@@ -81,11 +89,11 @@ def _overview(groups: Mapping[str, Mapping[str, Path]]) -> str:
         lines += [f"## {group}=", "", "| option | what it is |", "|---|---|"]
         for name in sorted(name for name in groups[group] if not is_base(name)):
             star = " \\*" if chosen.get(group) == name else ""
-            about = cell(_first(read_comments(groups[group][name]).head))
+            about = cell(describe(groups[group][name]))
             lines.append(f"| [`{name}`](config/{part}.md#{_anchor(group, name)}){star} | {about} |")
         lines.append("")
     file = config_directory() / "eval.yaml"
-    evaluation = _table(filled(_read(file)), [read_comments(file)], "")
+    evaluation = _table(filled(content_of(file)), [read_comments(file)], "")
     default = ["```yaml", annotated_yaml().rstrip(), "```"]
     return OVERVIEW + "\n".join([*lines, EVALUATION + evaluation, DEFAULTS, *default]) + "\n"
 
@@ -94,11 +102,7 @@ def _anchor(group: str, name: str) -> str:
     return f"{group}-{name}".replace("/", "-")
 
 
-def _first(lines: list[str]) -> str:
-    return lines[0] if lines else ""
-
-
-def _group(group: str, files: Mapping[str, Path]) -> str:
+def _group(group: str, files: Mapping[str, Source]) -> str:
     """A group: its options, then the bases that they build on."""
     lines = [f"{'#' if '/' not in group else '##'} {group}", ""]
     if "/" not in group:
@@ -117,15 +121,15 @@ def _group(group: str, files: Mapping[str, Path]) -> str:
     return "\n".join(lines)
 
 
-def _option(group: str, name: str, files: Mapping[str, Path]) -> str:
+def _option(group: str, name: str, files: Mapping[str, Source]) -> str:
     comments = read_comments(files[name])
     title = f"`{name}`, a base" if is_base(name) else f"`{group}={name}`"
     depth = "##" if "/" not in group else "###"
     lines = [f"{depth} {title} {{#{_anchor(group, name)}}}", ""]
-    for about in _paragraphs(comments.head):
-        lines += [_escaped(about if about[-1] in ".:;!?" else f"{about}."), ""]
-    lines += [*_builds_on(group, _read(files[name]).get("defaults", ()), files)]
-    content = _read(files[name]) if is_base(name) else filled(read_with_bases(name, files))
+    for text in _paragraphs(comments.head):
+        lines += [_escaped(text if text[-1] in ".:;!?" else f"{text}."), ""]
+    lines += _builds_on(group, name, files)
+    content = content_of(files[name]) if is_base(name) else filled(read_with_bases(name, files))
     inherited = [read_comments(files[layer]) for layer in reversed(layers(name, files))]
     return "\n".join([*lines, _table(content, inherited, _package(group, comments))])
 
@@ -152,11 +156,12 @@ def _package(group: str, comments: Comments) -> str:
     return "" if comments.package == "_global_" else comments.package
 
 
-def _builds_on(group: str, defaults: Any, files: Mapping[str, Path]) -> Iterator[str]:
-    bases = [entry for entry in defaults if isinstance(entry, str) and entry in files]
+def _builds_on(group: str, name: str, files: Mapping[str, Source]) -> Iterator[str]:
+    defaults = [content_of(files[layer]).get("defaults", ()) for layer in layers(name, files)]
+    bases = [entry for entry in defaults[-1] if isinstance(entry, str) and entry in files]
     choices = [
         f"{key}={value}"
-        for e in defaults
+        for e in chain(*defaults)
         if isinstance(e, dict)
         for key, value in e.items()
         if value is not None  # a group of which nothing is chosen
@@ -230,8 +235,3 @@ def _yaml(value: object) -> str:
 
 def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`".replace("|", "\\|")
-
-
-def _read(file: Path) -> dict[str, Any]:
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return content if isinstance(content, dict) else {}

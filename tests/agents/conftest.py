@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.runs.config import compose
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.config.instantiation import build_value
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task

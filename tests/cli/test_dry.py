@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 
 MY_STUDENT = ("predictor=my_students.MyStudent", "task.n_validation=20", "task.n_test=20")
 TEACHER = ("agent/engine=llm", "teacher=openai", "teacher.model=big")

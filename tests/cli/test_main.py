@@ -8,7 +8,7 @@ import pytest
 
 import dataenvgym as package
 from dataenvgym.cli.commands import COMMANDS
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from tests.processes import MAIN, environment, python
 
 

@@ -6,12 +6,13 @@ from functools import cache
 import yaml
 
 from dataenvgym.runs.config.commented_yaml import read_comments
-from dataenvgym.runs.config.composition import files_by_group
-from dataenvgym.runs.config.hydra_files import is_base
+from dataenvgym.runs.config.groups import content_of, is_base, sources_by_group
 from docs.generate.options import option_pages
 
 OPTIONS = [
-    (group, name, file) for group, files in files_by_group().items() for name, file in files.items()
+    (group, name, file)
+    for group, files in sources_by_group().items()
+    for name, file in files.items()
 ]
 option_pages = cache(
     option_pages
@@ -40,7 +41,7 @@ def test_each_option_is_in_the_reference_with_its_keys_and_comments():
         comments = read_comments(file)
         for comment in (*comments.head, *comments.about.values()):
             assert " ".join(comment.split()) in text, f"{group}={name}: {comment}"
-        content = yaml.safe_load(file.read_text()) or {}
+        content = content_of(file) or {}
         for key in content:
             assert key == "defaults" or re.search(rf"`(\w+\.)*{key}[`.]", text), (
                 f"{group}={name} {key}"
@@ -68,7 +69,7 @@ def test_defaults_are_shown_as_yaml():
 
 def test_an_option_links_its_bases_and_names_its_choices():
     text = section("agent", "skill_list")
-    assert "Builds on [`_agent`](#agent-_agent)." in text
+    assert "Builds on [`_skill_list`](#agent-_skill_list)." in text
     assert "[`agent/policy=skill_list`](agent.md#agent-policy-skill_list)" in text
     assert "[`environment=skill_list`](environment.md#environment-skill_list)" in text
 

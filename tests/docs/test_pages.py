@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.runs.config.composition import files_by_group
-from dataenvgym.runs.config.hydra_files import is_base
+from dataenvgym.runs.config.groups import is_base, sources_by_group
 from tests.docs.pages import PAGES, ROOT
 
 
@@ -48,7 +47,7 @@ def test_a_list_has_an_empty_line_above_it_or_the_site_shows_it_as_text():
 @pytest.mark.parametrize("group", ["agent", "agent/engine", "skills", "quality"])
 def test_the_page_on_strategies_names_each_option(group):
     named = set(re.findall(r"`(?:[\w/]+=)?(\w+)`", PAGES["docs/strategies.md"]))
-    options = {name for name in files_by_group()[group] if not is_base(name)}
+    options = {name for name in sources_by_group()[group] if not is_base(name)}
     assert options - named - {"custom"} == set()
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.studies.grid import Choice, parse_grid
 from dataenvgym.studies.plan import plan_study
 

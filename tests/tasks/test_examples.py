@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum
 from dataenvgym.runs.config import compose
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.tasks.examples import examples_of, record_with_examples
 from dataenvgym.tasks.scoring import extract_final_answer
 

@@ -1,26 +1,24 @@
 """No one can change the problems of a task in place, and a change by other means is an error."""
 
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 
-import dataenvgym
 from dataenvgym.environments import OpenEnded, SkillList
 from dataenvgym.environments.shown_student import ShownStudent
 from dataenvgym.errors import AgentError, InvalidInstanceError
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.building import build_task
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.episodes import EpisodeCallback, run_episode
 from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.tasks import report_on
 from tests.records.test_model import assert_frozen
 
-CONFIGS = Path(dataenvgym.__file__).parents[1] / "configs" / "task"
 SIZES = ["task.n_train=2", "task.n_validation=4", "task.n_test=2"]
 TASKS = {
-    **{p.stem: SIZES for p in sorted(CONFIGS.glob("pocket_*.yaml"))},
+    **{name: SIZES for name in options_by_group()["task"] if name.startswith("pocket_")},
     **{name: [] for name in ("calendar", "shop", "wallet", "social")},
 }
 

@@ -13,7 +13,7 @@ from dataenvgym.records import CompletedTaskInstance, parse_training_data
 from dataenvgym.records.plans import Assignment
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.building import build_task
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.config.identity import run_name
 from dataenvgym.students.predictors.scripted import ScriptedPredictor
 from dataenvgym.tasks.pressures import PRESSURES, Pressure

@@ -34,7 +34,7 @@ from dataenvgym.teachers.prompts import Prompt
 
 
 class BranchedTriesEngine(SelfTeachingEngine):
-    """Writes scored records of a try, and of other continuations from one of its turns.
+    """Scored records that differ from one turn on, named by a judge (SDPO: trainer.scored_as=dpo).
 
     The student plays a problem. The task's judge names the turn where another reply would most
     likely have come closer to the goal; without a judge, a turn is drawn at random. The student

@@ -35,7 +35,9 @@ def gold_records(
 
 
 class GoldEngine:
-    """Gives the train split in equal parts, one in each iteration, then nothing.
+    """The task's whole train split with its gold answers; ignores the plan.
+
+    Gives the train split in equal parts, one in each iteration, then nothing.
 
     It ignores the plan and the number of records. It shows how far the task's own good data takes
     the student.

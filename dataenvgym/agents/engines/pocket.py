@@ -17,7 +17,7 @@ from dataenvgym.tasks.pocket import family_of, find_skill
 
 
 class PocketEngine:
-    """Writes records of a pocket family's exercises from the training split.
+    """The built-in teacher: writes records of pocket tasks by rules, always right.
 
     Records are supervised; if the family has tools, they are chats that call them. An assignment
     gets exercises as follows:

@@ -113,7 +113,7 @@ def named_turns(
 
 
 class ScoredTriesEngine(SelfTeachingEngine):
-    """Writes a scored record of each try, good or bad, for a policy gradient.
+    """Scored records (policy gradient, EPO): a weight for each turn of the student's own tries.
 
     The score of a try's last turn is its reward. If the task has a speaker "judge", it names the
     turns of each right try that were critical for achieving the goal; these score 1. It is not

@@ -37,7 +37,7 @@ SegmentEnd = int | Literal["tail"] | None
 
 
 class SegmentPairsEngine(BranchedTriesEngine):
-    """Writes preference records of two segments (SDPO).
+    """Pairs of segments (SDPO): a try, and the best continuation from the turn a judge names.
 
     The student plays a problem. If the try lacks something, the task's judge names the turn to
     improve, and the student plays on from there, `samples` - 1 times. The best of these is compared

@@ -208,7 +208,7 @@ class SelfAnswersEngine(SelfTeachingEngine):
 
 
 class RejectionSamplingEngine(SelfAnswersEngine):
-    """Writes records from the student's tries that the task's domain judges right.
+    """The student learns its own answers that the task's scorer judges right.
 
     Also known as expert iteration. It needs the gold answers of the training split to tell right
     from wrong; it needs no worked solutions.
@@ -220,7 +220,7 @@ class RejectionSamplingEngine(SelfAnswersEngine):
 
 
 class SelfConsistencyEngine(SelfAnswersEngine):
-    """Writes records from the student's most frequent answers.
+    """The student learns its own majority answers, without gold answers or a teacher.
 
     It uses no gold answers: training makes the student surer of its most frequent answer. That
     helps where the majority answer is right more often than a single one, and harms elsewhere.
@@ -275,7 +275,9 @@ def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) ->
 
 
 class ContrastEngine(SelfTeachingEngine):
-    """Writes a preference record for each problem that the student solves only sometimes.
+    """Preference pairs (DPO): the student's right tries against its wrong ones.
+
+    Writes a preference record for each problem that the student solves only sometimes.
 
     The prompt is the common beginning of a solved and a failed try; chosen and rejected are the
     messages where they first differ (see `preference_of`). In a conversation with tools the

@@ -148,7 +148,9 @@ class BanditPolicy(ABC):
 
 
 class UCBPolicy(BanditPolicy):
-    """Estimates progress as `mean + exploration * sqrt(log(1 + W) / w)`.
+    """A bandit over skills; uses the upper confidence bound of learning progress.
+
+    Estimates progress as `mean + exploration * sqrt(log(1 + W) / w)`.
 
     w is the weight of the arm's observations, and W that of all arms.
 
@@ -172,7 +174,9 @@ class UCBPolicy(BanditPolicy):
 
 
 class ThompsonPolicy(BanditPolicy):
-    """Draws progress from a normal distribution with standard deviation `noise / sqrt(w)`.
+    """A bandit over skills; draws learning progress from its posterior.
+
+    Draws progress from a normal distribution with standard deviation `noise / sqrt(w)`.
 
     w is the weight of the arm's observations.
 

@@ -20,7 +20,7 @@ from dataenvgym.tasks.adapted_task import attemptable
 
 
 class EdgePolicy:
-    """Plans records in proportion to the value of the validation instances they are modeled on.
+    """Records like problems that the student solves in some of its tries: value 4p(1 - p).
 
     If instances have skills, a skill's share is `4p(1 - p) + floor`, where p is the mean solve rate
     of its instances; its examples are those at the edge (half or more of the best value in the

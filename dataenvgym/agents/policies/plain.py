@@ -48,7 +48,7 @@ class RandomPolicy:
 
 
 class OpenEndedPolicy:
-    """Models each record on an instance that the student got wrong.
+    """Models records on the student's errors, which take turns in random order.
 
     The errors take turns in random order, so their numbers of records differ by one at most. If
     there are no errors, all instances take turns.
@@ -89,7 +89,7 @@ class OpenEndedPolicy:
 
 
 class SkillListPolicy:
-    """Plans records in proportion to the weakness of each chosen skill, or a number for each.
+    """Gives each skill a share: (1 - accuracy + floor) ** sharpness, or a number of records.
 
     A skill's share is `(1 - accuracy + floor) ** sharpness`, normalized; the largest remainders
     round it to whole records. With `per_skill` or `per_error` it has that many records; with more
@@ -178,7 +178,7 @@ class SkillListPolicy:
 
 
 class FreePolicy:
-    """Plans one assignment without skill and examples: the engine chooses."""
+    """Gives only the number of records; the engine chooses."""
 
     fit = PolicyFit(tells="counts")
 

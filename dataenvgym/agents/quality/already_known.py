@@ -21,7 +21,9 @@ from dataenvgym.tasks.record_conversion import problem_of
 
 
 class AlreadyKnownCheck:
-    """A record fails if the student solves its problem.
+    """Also drops records that the student already answers right.
+
+    A record fails if the student solves its problem.
 
     The student answers once greedily and `samples` more times at `temperature`. It knows the answer
     if the greedy one is right and at least `share` of the other tries are. Records that are not

@@ -25,7 +25,9 @@ from dataenvgym.teachers.prompts import Prompt, as_prompt
 
 
 class WrongAnswerCheck:
-    """A record fails if one of its answers is not as it says: right, or wrong.
+    """Also drops records with wrong answers, judged by the task or a teacher's majority.
+
+    A record fails if one of its answers is not as it says: right, or wrong.
 
     A record claims that its answer is right; a preference record, that the chosen answer is right
     and the rejected one is wrong; a KTO record, that its answer is right if it is `desirable`, else

@@ -57,7 +57,7 @@ class EmbedderInterface(Protocol):
 
 
 class TfidfEmbedder:
-    """TF-IDF of words and of their parts of 3 to 5 characters. The same words give the same vector.
+    """TF-IDF of words and parts of words: local, by scikit-learn.
 
     All numbers, and rows of numbers, are the same word, because the topic of a problem seldom
     depends on its numbers.

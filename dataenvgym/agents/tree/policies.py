@@ -25,7 +25,7 @@ from dataenvgym.records.plans import apportion
 
 
 class AlternatingPolicy:
-    """Explores in odd iterations, exploits in even ones.
+    """SkillTree: explores and exploits in turns (odd and even iterations).
 
     Exploring opens `subskills` of each tree that has none, and of the `widen` weakest of the other
     trees that may have more. Exploiting resets the last step's allocations.
@@ -128,7 +128,7 @@ class AlternatingPolicy:
 
 
 class FillBalancedPolicy:
-    """Fills every subskill up to `maximum` records, at most `cap` of them in a step.
+    """SkillTree: fills all subskills up to the same count.
 
     A subskill's new allocation is `min(maximum - generated, cap)`, and never below 0.
 
@@ -160,7 +160,7 @@ class FillBalancedPolicy:
 
 
 class RandomTreePolicy:
-    """Explores or exploits each tree at random, and spreads the records at random.
+    """SkillTree: explores or exploits each skill at random, and ignores the student.
 
     Args:
         explore: the probability of exploring a tree that has subskills and may have more.
@@ -217,7 +217,7 @@ class RandomTreePolicy:
 
 
 class ThresholdPolicy:
-    """Exploits the skills whose last move paid, and explores the others (DataEnvGym's policy).
+    """SkillTree: exploits the skills whose last move paid, and explores the others.
 
     A skill that has no further subskills is exploited in any case.
 

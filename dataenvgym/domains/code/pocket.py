@@ -66,7 +66,7 @@ class PocketCodeOptions(PocketOptions, CodeOptions):
 
 
 class PocketCodeTask(Task):
-    """Problems of pocket code, with equal shares of the skills."""
+    """Pocket code: 20 small Python functions in 5 categories, judged in the sandbox."""
 
     name = "pocket_code"
 

@@ -64,7 +64,9 @@ class CodeTaskOptions(TaskOptions, RowOptions, CodeOptions):
 
 
 class CodeTask(Task):
-    """Code problems in HumanEval's, MBPP's, APPS's, LiveCodeBench's or our own format.
+    """Your own code problems, or rows of the known data sets: task.sources=problems.jsonl.
+
+    Code problems in HumanEval's, MBPP's, APPS's, LiveCodeBench's or our own format.
 
     CodeTask({"test": "HumanEval.jsonl.gz"}, split="test")
     """

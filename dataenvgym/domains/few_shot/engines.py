@@ -45,7 +45,9 @@ from dataenvgym.teachers.prompts import Prompt, as_prompt
 
 
 class GridEditEngine:
-    """Writes small problems made of the demonstrations of larger ones (see `examples_of`).
+    """Few-shot puzzles made of demonstrations of others: left out, turned, mirrored, recolored.
+
+    Writes small problems made of the demonstrations of larger ones (see `examples_of`).
 
     An assignment with a skill gets them from problems of that skill; one with examples, from
     problems of their skills; any other, from all problems.

@@ -154,7 +154,7 @@ class PocketFewShotOptions(PocketOptions, PromptOptions):
 
 
 class PocketFewShotTask(Task):
-    """Puzzles of pocket few-shot, with equal shares of the rules."""
+    """Pocket few-shot: puzzles with 3 x 3 grids and eight rules; nothing to download."""
 
     name = "pocket_few_shot"
     self_edit_engine = "grid_self_edit"

@@ -260,7 +260,7 @@ class PocketKnowledgeOptions(PocketOptions, PromptOptions):
 
 
 class PocketKnowledgeTask(Task):
-    """Questions about made-up facts, with equal shares of the skills."""
+    """Pocket knowledge: made-up facts and a passage about each of 40 people, or task.n_people."""
 
     name = "pocket_knowledge"
     self_edit_engine = "self_edit"

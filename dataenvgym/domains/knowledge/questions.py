@@ -174,7 +174,7 @@ class QuestionOptions(TaskOptions, RowOptions, PromptOptions):
 
 
 class QuestionTask(Task):
-    """Questions without passages: multiple choice, short answers, instructions.
+    """Your own questions: task.sources=FILE task.graded_by=choice, f1, instructions or judge.
 
     QuestionTask("mmlu.jsonl", graded_by="choice")
     """

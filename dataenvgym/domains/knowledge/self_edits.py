@@ -81,7 +81,7 @@ class SelfEdit:
 
 
 class SelfEditEngine:
-    """Writes text records (stage `pt`) from the passages of the train and validation splits.
+    """The student (or a teacher) writes implications of the task's passages to train on.
 
     An assignment gets the passages of its examples and then those of its skill, or else all
     passages. Those that were edited least often come first, in random order. Each is edited

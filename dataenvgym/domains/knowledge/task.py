@@ -72,7 +72,7 @@ class KnowledgeOptions(TaskOptions, RowOptions, PromptOptions):
 
 
 class KnowledgeTask(Task):
-    """Questions about passages, without the passages.
+    """Questions about passages that the student does not see, as in SQuAD: task.sources=FILE.
 
     KnowledgeTask("squad_val.json", n_passages=20)
     """

@@ -47,7 +47,7 @@ class PocketMathOptions(PocketOptions, PromptOptions):
 
 
 class PocketMathTask(Task):
-    """Problems of pocket math, with equal shares of the skills."""
+    """Pocket math: 20 small procedural skills in 5 categories, with gold skills."""
 
     name = "pocket_math"
 

@@ -28,7 +28,7 @@ from dataenvgym.tasks.turn_scores import advantages
 
 
 class OrchestrateTriesEngine(ScoredTriesEngine):
-    """Writes scored records of the student's tries at requests, for group-relative learning.
+    """Scored records of orchestrations by outcome, efficiency or preference, in groups of tries.
 
     The tries at one problem are a group; their rewards become advantages (see `tasks.turn_scores`).
     Each turn of a try is a record of its own, because each has its own rebuilt prompt; its weight

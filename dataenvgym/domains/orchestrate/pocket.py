@@ -266,7 +266,7 @@ class PocketOrchestrateOptions(PocketOptions, OrchestrationOptions):
 
 
 class PocketOrchestrateTask(OrchestratedTask):
-    """Requests of pocket orchestration, with equal shares of the skills."""
+    """Pocket orchestration: short requests, a cheap tier for easy ones, a dear one, a search."""
 
     name = "pocket_orchestrate"
 

@@ -153,7 +153,7 @@ class OrchestratedTask(Task):
 
 
 class OrchestrateTask(OrchestratedTask):
-    """Questions of a file, answered with priced models.
+    """Questions of a file (HLE, FRAMES) for an orchestrator of priced models: task.sources=FILE.
 
     OrchestrateTask("hle.jsonl", tiers={"answer-4": {"accuracy": 0.4}})
     """

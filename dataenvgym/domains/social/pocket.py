@@ -38,7 +38,7 @@ class PocketSocialOptions(PocketOptions, PlayOptions):
 
 
 class PocketSocialTask(Task):
-    """Scenes of pocket social, with equal shares of the skills and scripted partners."""
+    """Pocket social: 16 skills of social life in small scenes; nothing to download."""
 
     name = "pocket_social"
 

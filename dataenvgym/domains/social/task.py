@@ -47,7 +47,7 @@ class SocialOptions(SceneOptions, TaskOptions, PlayOptions, TurnOptions):
 
 
 class SocialTask(Task):
-    """Scenes from the student's seat.
+    """Scenes with goals and secrets: negotiate with a scripted partner, or talk with a model.
 
     SocialTask(partner="tough")                              # negotiations, without any model
     SocialTask(partner="model", others={"partner": ..., "judge": ...})

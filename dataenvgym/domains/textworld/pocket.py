@@ -311,7 +311,7 @@ class PocketTextworldOptions(PocketOptions, PromptOptions, PlayOptions):
 
 
 class PocketTextworldTask(Task):
-    """Errands in rooms, with equal shares of the skills."""
+    """Pocket text world: things to find and carry in rooms of text; nothing to download."""
 
     name = "pocket_textworld"
 

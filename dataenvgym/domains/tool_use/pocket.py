@@ -59,7 +59,7 @@ class PocketToolsOptions(PocketOptions, ToolUseOptions):
 
 
 class PocketToolsTask(Task):
-    """Problems of pocket tools, with equal shares of the skills."""
+    """Pocket tools: 20 tool-calling skills in a small world; nothing to download."""
 
     name = "pocket_tools"
 

@@ -127,10 +127,6 @@ make_skill_tree = partial(
 
 def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     """The arguments of the environment's class: its section, skill labels and quality checks."""
-    for name in ("target_score", "max_records"):
-        value = config.environment.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise ConfigurationError(f"environment.{name} is {value!r}, expected a number or null")
     given = {name: thing for name, thing in given.items() if thing is not None}
     section = cast(dict[str, Any], OmegaConf.to_container(config.environment, resolve=True))
     for name in ("id", "_target_"):

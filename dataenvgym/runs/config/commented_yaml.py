@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.registration import config_directory
 from dataenvgym.runs.config.class_defaults import class_options, sections
-from dataenvgym.runs.config.composition import chosen_options, compose, files_by_group
+from dataenvgym.runs.config.composition import chosen_options, compose
+from dataenvgym.runs.config.groups import Source, sources_by_group
+from dataenvgym.runs.config.instantiation import imported
 from dataenvgym.runs.config.resolved import literal
 
 WIDTH = 80
@@ -44,11 +47,38 @@ class Comments:
     included: list[str] = field(default_factory=list)
 
 
-def read_comments(file: Path) -> Comments:
-    """The comments in a YAML file."""
+def describe(source: Source) -> str:
+    """The description of an option: the first line of its comment, or of its class's docstring."""
+    return next(iter(read_comments(source).head), "")
+
+
+def read_comments(source: Source) -> Comments:
+    """The comments of an option: those in its file or its row, or only its description."""
+    if isinstance(source, Path):
+        return _read(source, source.stat().st_mtime_ns)
+    names = [name for name in source.content.get("defaults", ()) if isinstance(name, str)]
+    comments = Comments([source.about], included=[name for name in names if name != "_self_"])
+    if source.table is not None:
+        file, row = source.table
+        about = _read(file, file.stat().st_mtime_ns).about
+        comments.head = [about.get(row, "")]
+        comments.about = {
+            key.removeprefix(f"{row}."): text
+            for key, text in about.items()
+            if key.startswith(f"{row}.")
+        }
+    elif not source.about:
+        (section,) = source.content.get("checks", {"": source.content}).values()
+        documented = imported(section["_target_"], "_target_")
+        comments.head = [str(documented.__doc__).strip().partition("\n")[0].removesuffix(".")]
+    return comments
+
+
+@lru_cache(maxsize=256)
+def _read(file: Path, changed: int) -> Comments:
     text = file.read_text(encoding="utf-8")
     lines, comments = text.splitlines(), Comments()
-    root = yaml.compose(text, yaml.SafeLoader)
+    root = yaml.compose(text, yaml.CSafeLoader)
     first = 0  # the line after the head, then after each key
     if lines and lines[0].startswith(_PACKAGE):
         comments.package, first = lines[0].removeprefix(_PACKAGE).split()[0], 1
@@ -118,7 +148,7 @@ def annotated_yaml(
     config = compose(overrides, config_dir=config_dir, allow_missing=not resolve, name=name)
     if resolve:
         config = OmegaConf.create(literal(OmegaConf.to_container(config, resolve=True)))
-    files = files_by_group(config_dir)
+    files = sources_by_group(config_dir)
     comments = _Comments(chosen_options(overrides, config_dir, name), files, name)
     comments.explain(config)
     lines: list[str] = []
@@ -135,12 +165,12 @@ class _Comments:
 
     Args:
         choices: the option of each group; a group may name its package after an `@`.
-        files: for each group, its files by name, including bases.
+        files: for each group, its options and bases by name.
         name: of the file of the whole configuration.
     """
 
     def __init__(
-        self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Path]], name: str
+        self, choices: Mapping[str, str], files: Mapping[str, Mapping[str, Source]], name: str
     ) -> None:
         self.heads: dict[str, list[str]] = {}
         self.about: dict[str, str] = {}

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache, partial
-from importlib.metadata import entry_points
-from importlib.util import find_spec
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +20,23 @@ from omegaconf.errors import OmegaConfBaseException
 
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.events import keep_secrets_of, without_secrets
-from dataenvgym.registration import config_directory
 from dataenvgym.runs.config.class_defaults import fill, filled
 from dataenvgym.runs.config.explanations import explain_reference
+from dataenvgym.runs.config.groups import (
+    checked,
+    content_of,
+    is_base,
+    layers,
+    options_by_group,
+    read_with_bases,
+    sources_by_group,
+    with_own_classes,
+)
 from dataenvgym.runs.config.hydra_files import (
     apply_sources,
     apply_values,
     compose_files,
-    content_of,
-    explaining,
-    is_base,
     is_source,
-    layers,
-    read_with_bases,
-    yaml_files,
 )
 from dataenvgym.runs.config.instantiation import section_target
 from dataenvgym.runs.config.overrides import (
@@ -47,7 +48,6 @@ from dataenvgym.runs.config.overrides import (
     new_speakers,
     parse_overrides,
 )
-from dataenvgym.runs.config.own_classes import with_own_classes
 from dataenvgym.runs.config.resolved import leaves
 
 
@@ -62,7 +62,7 @@ def compose(
 
     Args:
         overrides: Hydra's, e.g. "agent=random" or "environment.replay=200"; also
-            "agent=my_module.MyAgent" (see `own_classes`).
+            "agent=my_module.MyAgent" (see `groups`).
         config_dir: a folder with more YAML files, organized like ours (`agent/mine.yaml`).
         name: the YAML file to begin with: "config", or "eval" for an evaluation.
         allow_missing: accept missing values (`???`) and dangling references, to show a
@@ -83,9 +83,11 @@ def compose(
             f"{suite} names several tasks, for a study or for evaluations: dataenvgym study "
             f"{suite}, or dataenvgym eval {suite}"
         )
-    _check_files(choices, groups)
+    for choice in choices:
+        if isinstance(file := groups[choice.key].get(choice.value or ""), Path):
+            checked(file)
     _check_experiment(parsed, config_dir, name)
-    default, _ = compose_files(choices, config_folders(config_dir), name)
+    default, _ = compose_files(choices, config_dir, name)
     if targets := [o for o in parsed if o.key.endswith("._target_") and o.sign != "~"]:
         apply_values(default, targets)
         default = fill(default)
@@ -129,29 +131,6 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     return changed
 
 
-def options_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
-    """For each group ("agent", "agent/policy", ...), its options and their YAML files."""
-    groups = files_by_group(config_dir)
-    return {
-        group: {name: file for name, file in files.items() if not is_base(name)}
-        for group, files in groups.items()
-        if not any(map(is_base, group.split("/")))
-    }
-
-
-def files_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str, Path]]:
-    """For each group, its YAML files by name: options and bases."""
-    groups: dict[str, dict[str, Path]] = {}
-    for folder in config_folders(config_dir):
-        for file in yaml_files(folder):
-            group, _, name = file.removeprefix(f"{folder}/").removesuffix(".yaml").rpartition("/")
-            if group:
-                if group.startswith("task/"):  # a suite of tasks: task=teach/traps
-                    group, name = "task", f"{group.removeprefix('task/')}/{name}"
-                groups.setdefault(group, {})[name] = Path(file)
-    return groups
-
-
 def chosen_options(
     overrides: Sequence[str] = (), config_dir: str | Path | None = None, name: str = "config"
 ) -> dict[str, str]:
@@ -162,31 +141,16 @@ def chosen_options(
     groups = options_by_group(config_dir)
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
-    return compose_files(choices, config_folders(config_dir), name)[1]
-
-
-def _check_files(choices: Sequence[Override], groups: Mapping[str, Mapping[str, Path]]) -> None:
-    """Refuse a chosen file of the user that is not a section of options."""
-    for choice in choices:
-        file = groups[choice.key].get(choice.value or "")
-        if file is None or file.is_relative_to(config_directory()):
-            continue
-        with explaining([choice]):
-            content = OmegaConf.load(file)
-        if not OmegaConf.is_dict(content):
-            raise ConfigurationError(
-                f"{file} has a list or a single value, expected options by name, such as "
-                "_target_: my_module.MyClass"
-            )
+    return compose_files(choices, config_dir, name)[1]
 
 
 def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
     """The options that would have this key, such as "teacher=openai" for "teacher.model"."""
     section, _, name = key.partition(".")
-    files = files_by_group(config_dir).get(section, {})
+    files = sources_by_group(config_dir).get(section, {})
     return [
         f"{section}={option}"
-        for option in files
+        for option in sorted(files)
         if not is_base(option) and name and name in filled(read_with_bases(option, files))
     ]
 
@@ -199,7 +163,7 @@ def _check_experiment(
     experiment, task = chosen.get("experiment"), chosen.get("task")
     if experiment is None:
         return
-    files = files_by_group(config_dir)["experiment"]
+    files = sources_by_group(config_dir)["experiment"]
     contents = [content_of(files[layer]) for layer in layers(experiment, files)]
     if name not in ("adapt", "continual") and any("rest_em" in each for each in contents):
         raise ConfigurationError(
@@ -219,35 +183,6 @@ def _check_experiment(
         f"({', '.join(options)}), and not for task={task}: leave out task=..., or leave out the "
         "experiment and choose the options that you want from it"
     )
-
-
-def config_folders(config_dir: str | Path | None) -> list[Path]:
-    """The folders with YAML files: ours, those of installed packages, the user's."""
-    if config_dir is None:
-        return [config_directory(), *_folders_of_packages()]
-    folder = Path(config_dir).expanduser().absolute()
-    if not folder.is_dir():
-        raise ConfigurationError(f"there is no folder {str(folder)!r} with configurations")
-    return [config_directory(), *_folders_of_packages(), folder]
-
-
-@cache
-def _folders_of_packages() -> tuple[Path, ...]:
-    """The folders that packages name by entry points `dataenvgym.configs`.
-
-    The value of an entry point is the package that is the folder, such as `my_package.configs`.
-    """
-    found = []
-    for point in sorted(entry_points(group="dataenvgym.configs"), key=lambda point: point.name):
-        spec = find_spec(point.value)
-        places = None if spec is None else spec.submodule_search_locations
-        if not places:
-            raise ConfigurationError(
-                f"the entry point {point.name!r} of dataenvgym.configs is {point.value!r}, "
-                "expected a package with YAML files, such as my_package.configs"
-            )
-        found.append(Path(next(iter(places))))
-    return tuple(found)
 
 
 def _check_resolvable(config: DictConfig, overrides: Sequence[Override]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
-from dataenvgym.errors import did_you_mean
+from omegaconf.errors import OmegaConfBaseException
+
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.runs.config.overrides import Override
 
 _NEEDED = re.compile(r"(?:Missing key|Key) '?([\w.]+)'?")
@@ -27,6 +30,22 @@ def explain_missing(error: BaseException) -> str:
         f"the configuration cannot be used: {reason}. Leave out what removes or replaces it "
         "(~KEY, ++KEY=VALUE); `dataenvgym config` prints the whole configuration"
     )
+
+
+@contextmanager
+def explaining(overrides: Sequence[Override]) -> Iterator[None]:
+    """Turn errors of Hydra and OmegaConf into ours, about the user's overrides."""
+    import yaml
+    from hydra.errors import HydraException
+
+    try:
+        yield
+    except ConfigurationError:
+        raise
+    except yaml.YAMLError as error:
+        raise ConfigurationError(explain_yaml(error)) from error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigurationError(explain_laying(error, overrides)) from error
 
 
 def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:

@@ -3,12 +3,10 @@
 Hydra needs about 70 ms to compose, and a command composes the same choices several times. So each
 choice is composed once, until a file changes, and each caller gets a copy.
 
-Values that several options of a group share are in a base file, whose name begins with an
-underscore. It is not an option: other files name it first in their `defaults`, and their own values
-override it.
+Options that are not files come from a source of ours on Hydra's search path, behind all folders.
 
-What an experiment, or a base of it, sets for one agent only is in a folder with its name:
-`experiment/_dataenvgym_math/random.yaml` is added to that experiment with `agent=random`.
+What an experiment, or a base of it, sets for one agent only is an option of a group with its name:
+the row `random` of `experiment/_dataenvgym_math/_options.yaml` is added to it with `agent=random`.
 
 There are four ways to type `task.sources`:
 
@@ -26,64 +24,33 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.class_defaults import fill
-from dataenvgym.runs.config.explanations import explain_laying, explain_yaml
+from dataenvgym.runs.config.explanations import explaining
+from dataenvgym.runs.config.groups import (
+    Named,
+    Source,
+    config_folders,
+    content_of,
+    layers,
+    sources_by_group,
+    yaml_files,
+)
 from dataenvgym.runs.config.overrides import Override
 from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override as HydraOverride
-
-
-def is_base(name: str) -> bool:
-    """True if a file of this name, without `.yaml`, is a base."""
-    return name.startswith("_")
-
-
-def content_of(file: Path) -> Any:
-    """The plain values of a YAML file, not to be changed: it is parsed once, until it changes."""
-    stat = os.stat(file)
-    return _parsed(file, stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache(maxsize=1024)
-def _parsed(file: Path, *state: int) -> Any:
-    return OmegaConf.to_container(OmegaConf.load(file))
-
-
-def read_with_bases(name: str, files: Mapping[str, Path]) -> dict[str, Any]:
-    """Read a file's values over those of its bases, all of them in `files`; references are kept."""
-    contents = [content_of(files[each]) for each in layers(name, files)]
-    values: Any = OmegaConf.to_container(
-        OmegaConf.merge({}, *(content for content in contents if isinstance(content, dict)))
-    )
-    return {key: value for key, value in values.items() if key != "defaults"}
-
-
-def layers(name: str, files: Mapping[str, Path]) -> list[str]:
-    """The names of the file's bases, outer ones first, then its own."""
-    content = content_of(files[name])
-    bases = _bases(content.get("defaults", ()) if isinstance(content, dict) else ())
-    return [each for base in bases if base in files for each in layers(base, files)] + [name]
-
-
-def _bases(defaults: Iterable[Any]) -> Iterator[str]:
-    """The names of the bases in a `defaults` list."""
-    for entry in defaults:
-        name = entry.removesuffix("@_here_") if isinstance(entry, str) else ""
-        if is_base(name) and name != "_self_":
-            yield name
 
 
 _one_at_a_time = threading.Lock()  # Hydra keeps its state in a global
@@ -92,28 +59,23 @@ _GROUPS_OF_HYDRA = [
 ]  # fmt: skip
 
 
-def yaml_files(folder: Path) -> list[str]:
-    """The paths of all YAML files in the folder, sorted; this is faster than `Path.rglob`."""
-    files = (f"{place}/{name}" for place, _, names in os.walk(folder) for name in names)
-    return sorted((f for f in files if f.endswith(".yaml")), key=lambda f: f.split("/"))
-
-
 def compose_files(
-    choices: Sequence[Override], folders: Sequence[Path], name: str = "config"
+    choices: Sequence[Override], config_dir: str | Path | None = None, name: str = "config"
 ) -> tuple[DictConfig, dict[str, str]]:
     """Compose the chosen options; return the configuration and the option of each group.
 
     Args:
         choices: only overrides that choose options.
-        folders: our folder of YAML files, then others organized like it.
+        config_dir: a folder with more YAML files, organized like ours.
         name: the YAML file to begin with.
 
     Raises:
         ConfigurationError: for choices that do not fit together.
     """
+    folders = config_folders(config_dir)
     stats = ((file, os.stat(file)) for folder in folders for file in yaml_files(folder))
-    state = tuple((file, stat.st_mtime_ns, stat.st_size) for file, stat in stats)
-    config, options = _composed(tuple(choices), tuple(folders), name, state)
+    state = (*sys.path, *((file, stat.st_mtime_ns, stat.st_size) for file, stat in stats))
+    config, options = _composed(tuple(choices), config_dir, name, state)
     return pickle.loads(config), dict(options)
 
 
@@ -131,26 +93,10 @@ def apply_values(config: DictConfig, overrides: Sequence[Override]) -> None:
             _lay(config, override)
 
 
-@contextmanager
-def explaining(overrides: Sequence[Override]) -> Iterator[None]:
-    """Turn errors of Hydra and OmegaConf into ours, about the user's overrides."""
-    import yaml
-    from hydra.errors import HydraException
-
-    try:
-        yield
-    except ConfigurationError:
-        raise
-    except yaml.YAMLError as error:
-        raise ConfigurationError(explain_yaml(error)) from error
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigurationError(explain_laying(error, overrides)) from error
-
-
 @lru_cache(maxsize=256)
 def _composed(
     choices: tuple[Override, ...],
-    folders: tuple[Path, ...],
+    config_dir: str | Path | None,
     name: str,
     state: object,
     parts: tuple[str, ...] = (),
@@ -158,13 +104,15 @@ def _composed(
     """The pickled configuration, which is copied faster than by `deepcopy`, and the options."""
     import hydra
 
-    ours, *more = folders
+    ours, *more = config_folders(config_dir)
+    sources = sources_by_group(config_dir)
     chosen = {choice.key: str(choice.value) for choice in choices}
     if not parts and chosen.keys() >= {"experiment", "agent"}:  # else Hydra says which they are
-        parts = _for_the_agent(chosen, folders)
+        parts = _for_the_agent(chosen, sources)
+    path = [*(f"file://{folder}" for folder in more), f"{_scheme_of_named()}://{config_dir or ''}"]
     texts = [o.text for o in choices] + list(parts)
     texts += [f"~hydra/{group}" for group in _GROUPS_OF_HYDRA]  # to compose them takes a third
-    texts += [f"hydra.searchpath=['file://{folder}']" for folder in more]
+    texts.append(f"hydra.searchpath={path}")
     with (
         _one_at_a_time,
         _own_hydra(),
@@ -174,22 +122,24 @@ def _composed(
         config = hydra.compose(name, texts, return_hydra_config=True)
     found = config.hydra.runtime.choices
     options = {str(group): str(found[group]) for group in found}
-    if not parts and (parts := _for_the_agent(options, folders)):
-        return _composed(choices, folders, name, state, parts)
+    if not parts and (parts := _for_the_agent(options, sources)):
+        return _composed(choices, config_dir, name, state, parts)
     with open_dict(config):
         del config["hydra"]
     filled = pickle.dumps(fill(config))
     return filled, {g: option for g, option in options.items() if not g.startswith("hydra/")}
 
 
-def _for_the_agent(options: Mapping[str, str], folders: Sequence[Path]) -> tuple[str, ...]:
+def _for_the_agent(
+    options: Mapping[str, str], sources: Mapping[str, Mapping[str, Source]]
+) -> tuple[str, ...]:
     """Hydra's overrides that add what the chosen experiment sets for the chosen agent."""
     experiment, agent = options.get("experiment", "none"), options.get("agent")
-    files = {p.stem: p for folder in folders for p in folder.glob("experiment/*.yaml")}
+    files = sources["experiment"]
     return tuple(
         f"+experiment/{layer}@_global_={agent}"
         for layer in (layers(experiment, files) if experiment in files else ())
-        if (files[layer].with_suffix("") / f"{agent}.yaml").exists()
+        if agent in sources.get(f"experiment/{layer}", ())
     )
 
 
@@ -204,6 +154,47 @@ def _own_hydra() -> Iterator[None]:
         yield
     finally:
         GlobalHydra.instance().hydra = hydra
+
+
+@cache
+def _scheme_of_named() -> str:
+    """Register a source of Hydra's with options that are not files; its path is a `config_dir`."""
+    from hydra.core.object_type import ObjectType
+    from hydra.core.plugins import Plugins
+    from hydra.plugins.config_source import ConfigResult, ConfigSource
+
+    class NamedOptions(ConfigSource):
+        def __init__(self, provider: str, path: str) -> None:
+            super().__init__(provider, path)
+            self.groups = sources_by_group(self.path or None)
+
+        def __deepcopy__(self, memo: object) -> Self:
+            return self
+
+        @staticmethod
+        def scheme() -> str:
+            return "options"
+
+        def available(self) -> bool:
+            return True
+
+        def load_config(self, config_path: str) -> ConfigResult:
+            group, _, name = config_path.removesuffix(".yaml").rpartition("/")
+            config = OmegaConf.create(content_of(self.groups[group][name]))
+            return ConfigResult(self.provider, config_path, config, {"package": None})
+
+        def is_group(self, config_path: str) -> bool:
+            return config_path in self.groups
+
+        def is_config(self, config_path: str) -> bool:
+            group, _, name = config_path.removesuffix(".yaml").rpartition("/")
+            return isinstance(self.groups.get(group, {}).get(name), Named)
+
+        def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+            return sorted(self.groups.get(config_path, ()))
+
+    Plugins.instance().register(NamedOptions)
+    return NamedOptions.scheme()
 
 
 def _lay(config: DictConfig, override: HydraOverride) -> None:

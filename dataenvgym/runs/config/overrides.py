@@ -90,9 +90,7 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
             if override.sign == "~" and "@" not in override.text:
                 raise _needed(override)
             if override.value is not None and override.value not in groups[override.key]:
-                from dataenvgym.runs.config.own_classes import offered
-
-                options = sorted({*groups[override.key], *offered(override.key)})
+                options = sorted(groups[override.key])
                 _refuse_several(override, options)
                 own = f", or your own class ({override.key}=my_module.MyClass)"
                 raise ConfigurationError(

@@ -22,8 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import hints_of, marks, parameters_of
 from dataenvgym.runs.config.class_defaults import class_options
-from dataenvgym.runs.config.composition import files_by_group
-from dataenvgym.runs.config.hydra_files import read_with_bases
+from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
 from dataenvgym.runs.config.instantiation import fits, imported, inner, is_group, kind_of
 from dataenvgym.runs.config.overrides import Override
 from dataenvgym.runs.config.resolved import leaves
@@ -146,7 +145,7 @@ def _ours() -> dict[str, list[dict[str, Any]]]:
 def _contents(config_dir: str | Path | None) -> dict[str, list[dict[str, Any]]]:
     """The contents of the YAML files for each section, also those of experiments."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for group, files in files_by_group(config_dir).items():
+    for group, files in sources_by_group(config_dir).items():
         section = group.partition("/")[0]
         for content in (read_with_bases(option, files) for option in files):
             for name, part in content.items() if section == "experiment" else ((section, content),):

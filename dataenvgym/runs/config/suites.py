@@ -20,11 +20,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
-from dataenvgym.runs.config.composition import options_by_group
-from dataenvgym.runs.config.hydra_files import explaining
+from dataenvgym.runs.config.explanations import explaining
+from dataenvgym.runs.config.groups import Source, content_of, options_by_group
 from dataenvgym.runs.config.overrides import Override
 from dataenvgym.runs.config.short_names import quoted
 
@@ -34,7 +32,7 @@ _GIVEN = re.compile(r"[+~]*(?P<key>[^=]+)=(?P<value>.*)", re.DOTALL)
 
 
 def read_suite(
-    name: str, suites: Mapping[str, Path], expected: str = "overrides of a study"
+    name: str, suites: Mapping[str, Source], expected: str = "overrides of a study"
 ) -> dict[str, Any]:
     """Read the values in a suite's file by key.
 
@@ -51,7 +49,7 @@ def read_suite(
             f"{', '.join(suites)}. One of your own is a file suite/NAME.yaml in --config-dir"
         )
     with explaining([Override(f"suite={name}", "", "suite", name)]):
-        content: Any = OmegaConf.to_container(OmegaConf.load(suites[name]))
+        content: Any = content_of(suites[name])
     if not isinstance(content, dict) or not content:
         raise ConfigurationError(
             f"{suites[name]}: the file is {shorten(repr(content))}, expected {expected} by key, "
@@ -96,7 +94,7 @@ def _expanded(
     level: Mapping[str, str],
     tasks: Sequence[str],
     suites: Sequence[str],
-    groups: Mapping[str, Mapping[str, Path]],
+    groups: Mapping[str, Mapping[str, Source]],
     within: tuple[str, ...],
 ) -> list[dict[str, str]]:
     """The overrides by key of each evaluation that this level names."""

@@ -23,6 +23,7 @@ from dataenvgym.errors import (
     RunDirectoryError,
     did_you_mean,
 )
+from dataenvgym.events import warn_run
 from dataenvgym.runs.config.resolved import leaves, resolved_yaml
 from dataenvgym.storage import is_empty, read_bytes, read_yaml, write_text
 from dataenvgym.workspace import check_format, mark_own, opened, refuse_links
@@ -44,6 +45,18 @@ def refuse_references(config: DictConfig, file: Path) -> None:
                 f"{file}: {key} refers to another value or to an environment variable; dataenvgym "
                 "saves plain values, and follows no references in a folder: write the value there"
             )
+
+
+def warn_of_changes(config: DictConfig, directory: Path) -> None:
+    """Warn if a file of the user's own classes, in this folder, is newer than what it has made."""
+    made = directory / "environment.json"
+    if not made.exists():
+        return
+    modules = re.findall(r"_target_: (?!dataenvgym\.)([\w.]+)[.:]\w", OmegaConf.to_yaml(config))
+    for file in (Path(*module.split(".")).with_suffix(".py") for module in dict.fromkeys(modules)):
+        if file.exists() and file.stat().st_mtime > made.stat().st_mtime:
+            again = "--fresh begins anew, and a study another --name"
+            warn_run(f"{file} has changed since these results were begun: {again}")
 
 
 class Workspaces(ABC):

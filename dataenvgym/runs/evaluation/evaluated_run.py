@@ -24,8 +24,8 @@ from dataenvgym.interfaces import (
     can,
 )
 from dataenvgym.runs.config.building import build_predictor, build_task
-from dataenvgym.runs.config.composition import compose, files_by_group, overlay
-from dataenvgym.runs.config.hydra_files import read_with_bases
+from dataenvgym.runs.config.composition import compose, overlay
+from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
 from dataenvgym.runs.config.identity import short_name
 from dataenvgym.runs.config.overrides import new_speakers, parse_overrides
 from dataenvgym.runs.config.received import refuse_untrusted
@@ -171,7 +171,7 @@ def _relink(config: DictConfig, sections: Sequence[str], config_dir: str | Path 
     A run saves them resolved. A value that differs from its reference was given by the user, and
     stays.
     """
-    groups = files_by_group(config_dir)
+    groups = sources_by_group(config_dir)
     for section in sections:
         files = groups.get(section, {})
         for option in files:

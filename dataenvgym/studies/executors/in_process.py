@@ -22,7 +22,10 @@ from dataenvgym.tasks.rollouts import close_speakers
 
 
 class InProcessExecutor:
-    """The default executor: it needs no setup, and debuggers work."""
+    """Runs episodes in this process, one after another.
+
+    It needs no setup, and debuggers work.
+    """
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         return [

@@ -48,7 +48,7 @@ _PERIOD = 0.2  # seconds between two looks whether the pool of this thread was c
 
 
 class TogetherExecutor:
-    """Runs `workers` episodes at the same time, and trains their adapters together.
+    """Runs episodes in threads of this process; trains their adapters together on one base.
 
     A training waits until every running episode waits for one, so an interrupted and resumed study
     may train other adapters together. An adapter is then the same up to rounding, and an answer

@@ -8,11 +8,11 @@ from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-from dataenvgym.cli.listing import first_comment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config import compose
-from dataenvgym.runs.config.composition import chosen_options, options_by_group
-from dataenvgym.runs.config.own_classes import ENTRY_POINTS
+from dataenvgym.runs.config.commented_yaml import describe
+from dataenvgym.runs.config.composition import chosen_options
+from dataenvgym.runs.config.groups import ENTRY_POINTS, options_by_group
 from dataenvgym.students.llama_factory import TrainingConfig
 
 
@@ -128,7 +128,7 @@ def test_every_option_composes_and_its_first_line_describes_it(choice, monkeypat
     name = "adapt" if choice.startswith("experiment=seal_") else "config"
     given = GIVEN.get(choice, GIVEN.get(group, []))
     OmegaConf.resolve(compose([override, *given], name=name))
-    assert len(first_comment(options_by_group()[group][option])) > 8
+    assert len(describe(options_by_group()[group][option])) > 8
 
 
 def test_a_suite_is_for_a_study():

@@ -18,7 +18,8 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records.plans import Assignment
 from dataenvgym.runs.config import build_agent, build_task, compose
 from dataenvgym.runs.config.commented_yaml import _Comments
-from dataenvgym.runs.config.composition import chosen_options, files_by_group, options_by_group
+from dataenvgym.runs.config.composition import chosen_options
+from dataenvgym.runs.config.groups import options_by_group, sources_by_group
 from dataenvgym.runs.config.instantiation import build_section
 from dataenvgym.runs.config.overrides import keys_of
 from dataenvgym.runs.episodes import run_episode
@@ -154,7 +155,7 @@ def test_a_value_whose_comment_names_null_takes_null_under_an_experiment(experim
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     chosen = [f"experiment={experiment}"]
     config = compose(chosen)
-    comments = _Comments(chosen_options(chosen), files_by_group(), "config")
+    comments = _Comments(chosen_options(chosen), sources_by_group(), "config")
     comments.explain(config)
     nullable = [key for key in keys_of(config) if "null" in comments.about.get(key, "")]
     assert len(nullable) > 5

@@ -12,12 +12,19 @@ from omegaconf import OmegaConf
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.commented_yaml import annotated_yaml
-from dataenvgym.runs.config.composition import files_by_group, options_by_group, overlay
-from dataenvgym.runs.config.hydra_files import is_base, read_with_bases
+from dataenvgym.runs.config.composition import overlay
+from dataenvgym.runs.config.groups import (
+    content_of,
+    is_base,
+    layers,
+    options_by_group,
+    read_with_bases,
+    sources_by_group,
+)
 from dataenvgym.runs.config.run_directory import open_run
 from dataenvgym.runs.evaluation.evaluated_run import compose_for_run
 
-FILES = files_by_group()
+FILES = sources_by_group()
 BASES = [(group, name) for group, files in FILES.items() for name in files if is_base(name)]
 MOST_REPEATED = 4
 """Lines of values that two files of a group may have in common."""
@@ -32,7 +39,7 @@ def of_values(file: Path) -> Counter[str]:
 def pairs() -> Iterator[tuple[Path, Path]]:
     for group, files in FILES.items():
         if not group.startswith(("prompt", "experiment")):  # texts; presets, each read as a whole
-            yield from combinations(files.values(), 2)
+            yield from combinations([f for f in files.values() if isinstance(f, Path)], 2)
 
 
 def test_two_files_of_a_group_repeat_few_lines_beyond_their_base():
@@ -46,8 +53,9 @@ def test_two_files_of_a_group_repeat_few_lines_beyond_their_base():
 @pytest.mark.parametrize(("group", "name"), BASES)
 def test_a_base_is_not_an_option_but_options_extend_it(group, name):
     assert name not in options_by_group()[group]
-    texts = [file.read_text() for file in FILES[group].values()]
-    assert any(re.search(rf"^  - (/\S+/)?{name}(@\S+)?$", text, re.MULTILINE) for text in texts)
+    used = [layers(option, FILES[group]) for option in options_by_group()[group]]
+    used += [content_of(source).get("defaults", ()) for source in FILES[group].values()]
+    assert any(name in each or f"{name}@_here_" in each for each in used)
     with pytest.raises(ConfigurationError, match=f"no {group}={name}") as caught:
         compose([f"{group}={name}"])
     assert not re.search(r"[ ']_", str(caught.value))
@@ -76,11 +84,11 @@ def test_your_own_task_can_extend_our_bases_and_your_own(own):
 
 
 def test_a_file_is_read_with_all_its_bases_and_its_references(own):
-    read = read_with_bases("mine", files_by_group(own)["task"])
+    read = read_with_bases("mine", sources_by_group(own)["task"])
     assert (read["sources"], read["limit"], read["format"]) == ("${name}.jsonl", 5, "math")
     assert "defaults" not in read
     (own / "task" / "list.yaml").write_text("- a\n")
-    assert read_with_bases("list", files_by_group(own)["task"]) == {}
+    assert read_with_bases("list", sources_by_group(own)["task"]) == {}
 
 
 def test_every_value_of_a_base_is_printed_with_its_comment_in_an_option(own):

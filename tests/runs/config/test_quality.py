@@ -3,12 +3,13 @@
 import pytest
 
 from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
-from dataenvgym.cli.listing import first_comment
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.environments import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.runs.config import build_environment, compose, config_directory
+from dataenvgym.runs.config import build_environment, compose
+from dataenvgym.runs.config.commented_yaml import describe
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import report_on
 from tests.fakes import Teacher
@@ -49,7 +50,7 @@ def test_by_default_there_are_none():
 )
 def test_each_option_brings_its_checks_and_says_what_it_is(name, checks):
     assert checks_of(f"quality={name}") == checks
-    assert first_comment(config_directory() / "quality" / f"{name}.yaml")
+    assert describe(options_by_group()["quality"][name])
 
 
 def test_a_check_of_strict_can_be_left_out_and_its_options_changed():

@@ -6,8 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from dataenvgym.options import PlainText, parameters_of
-from dataenvgym.runs.config.composition import files_by_group
-from dataenvgym.runs.config.hydra_files import read_with_bases
+from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
 from dataenvgym.runs.config.instantiation import imported
 from dataenvgym.runs.config.received import foreign
 from dataenvgym.runs.config.resolved import leaves
@@ -32,7 +31,7 @@ EMPTY = OmegaConf.create({})
 def classes():
     """Each class that a configuration can name, with its section."""
     found = {("judge", "dataenvgym.tasks.judging.RubricJudge")}
-    for group, files in files_by_group(None).items():
+    for group, files in sources_by_group(None).items():
         for file in files:
             for key, value in leaves(read_with_bases(file, files)):
                 if key.rpartition(".")[2] == "_target_" and value not in (None, "???"):

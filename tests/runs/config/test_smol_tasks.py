@@ -5,7 +5,7 @@ import pytest
 from dataenvgym.agents import PocketEngine
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.runs.config import build_task, compose
-from dataenvgym.runs.config.composition import options_by_group
+from dataenvgym.runs.config.groups import options_by_group
 
 TASKS = [name for name in options_by_group()["task"] if name.startswith("smol_")]
 SPLITS = ("train", "validation", "test")

@@ -2,13 +2,13 @@
 
 import re
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
 import pytest
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config import compose
-from dataenvgym.runs.config.composition import _folders_of_packages, options_by_group
+from dataenvgym.runs.config.groups import ENTRY_POINTS, _folders_of_packages, options_by_group
 from dataenvgym.runs.config.suites import evaluations_of
 
 FILES = {
@@ -94,9 +94,9 @@ def test_an_installed_package_adds_configurations_by_an_entry_point(own, monkeyp
     (own / "moved").rename(package / "suite")
     point = EntryPoint("theirs", "their_package", "dataenvgym.configs")
     monkeypatch.syspath_prepend(str(own))
-    monkeypatch.setattr(
-        "dataenvgym.runs.config.composition.entry_points", lambda group: [point] if group else []
-    )
+    ours = [one for group in ENTRY_POINTS.values() for one in entry_points(group=group)]
+    found = EntryPoints([*ours, point])
+    monkeypatch.setattr("dataenvgym.runs.config.groups.entry_points", found.select)
     _folders_of_packages.cache_clear()
     try:
         assert "sums" in options_by_group()["suite"]
@@ -109,7 +109,7 @@ def test_an_installed_package_adds_configurations_by_an_entry_point(own, monkeyp
         assert "their_package" not in sys.modules
         wrong = EntryPoint("wrong", "no_such_package", "dataenvgym.configs")
         monkeypatch.setattr(
-            "dataenvgym.runs.config.composition.entry_points", lambda group: [wrong]
+            "dataenvgym.runs.config.groups.entry_points", EntryPoints([wrong]).select
         )
         _folders_of_packages.cache_clear()
         with pytest.raises(ConfigurationError, match="a package"):

@@ -1,24 +1,22 @@
 """What replies earn that do not look at the problem, in every task that needs no data."""
 
-from pathlib import Path
-
 import pytest
 
-import dataenvgym
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.building import build_task
+from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.evaluation.floor import floors_of
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
 
-CONFIGS = Path(dataenvgym.__file__).parents[1] / "configs" / "task"
-POCKET = sorted(file.stem for file in CONFIGS.glob("pocket_*.yaml"))
+TASKS = sorted(options_by_group()["task"])
+POCKET = [name for name in TASKS if name.startswith("pocket_")]
 WHOLE = ("calendar", "shop", "wallet", "social", "textworld_house", "smol_tools")
 FREE = [  # of data
     *(*POCKET, *WHOLE, "textworld_shop", "reasoning_gym"),
     *("teach/skewed", "teach/traps"),
-    *(file.stem for file in sorted(CONFIGS.glob("smol_*.yaml")) if file.stem not in WHOLE),
+    *(name for name in TASKS if name.startswith("smol_") and name not in WHOLE),
 ]
 SIZES = ["task.n_train=2", "task.n_validation=80", "task.n_test=2"]
 NATURAL = {

@@ -37,7 +37,7 @@ class PlansOptions(TaskOptions, RowOptions, PlanOptions):
 
 
 class PlansTask(Task):
-    """Requests with gold plans, in m&m's format.
+    """Plans in m&m's form, from files: task.sources=FILE task.tools=FILE.
 
         PlansTask(
             {

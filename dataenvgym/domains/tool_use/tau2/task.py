@@ -148,7 +148,9 @@ def _domain_of(row: Mapping[str, Any]) -> object:
 
 
 class Tau2Task(Task):
-    """Customers of one domain, played by the speaker "user", with tau2's tools and scores.
+    """tau2-bench: customers of a domain, with your copy of Sierra's package.
+
+    Customers of one domain, played by the speaker "user", with tau2's tools and scores.
 
         Tau2Task("retail", others={"user": ..., "judge": ...})
 
