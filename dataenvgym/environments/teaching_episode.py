@@ -224,11 +224,9 @@ class TeachingEpisode:
                 tries again.
         """
         if files.number and adapter == self.history.last.adapter:
-            is_greedy = isinstance(self.task, Task) and not (
-                self.task.sampling.temperature or self.task.others
-            )
-            # failed calls are tried again
-            is_same = is_greedy and not self.history.last.n_errors
+            task, n_failed = self.task, self.history.last.n_errors  # which are tried again
+            drawn = not isinstance(task, Task) or task.sampling.temperature or task.others
+            is_same = not (drawn or n_failed)
             if is_same or files.number % self.options.generations_per_training:
                 files.repeat(self._last_files)
         completed, report = self._evaluated(files, self.clock)
