@@ -29,7 +29,7 @@ from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, SeatScore, U
 from dataenvgym.domains.social.scores import SeatScores
 from dataenvgym.errors import StoreError
 from dataenvgym.records.store import Store
-from dataenvgym.records.store.ledger import Ledger
+from dataenvgym.records.store.documents import Ledger
 from dataenvgym.tasks.base import Purpose, current_purpose
 
 ENVIRONMENT = "Environment"

@@ -1,10 +1,10 @@
-"""Stores profiles, episodes and scores in memory, in files, or in Redis, behind one protocol.
+"""Stores profiles, episodes and scores in memory, in files, or in Redis, behind one interface.
 
-Store (interface)       the protocol of all three; Kind names a kind of document and its model
-MemoryStore (memory)    for a test, or a run that stores nothing
-FileStore (files)       a folder; one JSON file per document
-RedisStore (redis)      for many profiles, several machines and live readers
-RedisSettings           how to reach a Redis server; the teacher's shared cache uses it too
+Store          the base of all three; Kind names a kind of document and its model
+MemoryStore    for a test, or a run that stores nothing
+FileStore      a folder; one JSON file per document
+RedisStore     for many profiles, several machines and live readers
+RedisSettings  how to reach a Redis server; the teacher's shared cache uses it too
 
     CHARACTERS = Kind("characters", Character)
     store = open_store("redis://127.0.0.1:6379/0")
@@ -19,9 +19,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records.store.files import FileStore
-from dataenvgym.records.store.interface import Kind, Store
-from dataenvgym.records.store.memory import MemoryStore
+from dataenvgym.records.store.documents import FileStore, Kind, MemoryStore, Store
 from dataenvgym.records.store.redis import RedisSettings, RedisStore, is_redis_url
 
 __all__ = [

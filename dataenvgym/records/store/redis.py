@@ -22,16 +22,16 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
-
-from pydantic import BaseModel
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, StoreError
 from dataenvgym.events import keep_secrets_of
-from dataenvgym.records.store.interface import (
+from dataenvgym.records.store.documents import (
     Kind,
+    M,
+    Store,
     StoredEvent,
     check_name,
     event_to_json,
@@ -176,13 +176,11 @@ class RedisSettings:
             ) from error
 
 
-M = TypeVar("M", bound=BaseModel)
-
 _PREFIX = "dataenvgym:store"
 _AT_ONCE = 512  # documents in one request
 
 
-class RedisStore:
+class RedisStore(Store):
     """Stores documents in a Redis server (6.2 or newer, not a cluster).
 
     It connects at first use, and again after the connection was lost.
@@ -210,9 +208,6 @@ class RedisStore:
         found_by = sorted(tokens(data))
         self._run(PUT, kind, check_name(id), data, self._lasts_ms, *found_by)
 
-    def get(self, kind: Kind[M], id: str) -> M | None:
-        return self.get_many(kind, [id])[0]
-
     def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
         keys = [f"{self._base(kind)}document:{check_name(id)}" for id in ids]
         found: list[bytes | None] = []
@@ -226,9 +221,6 @@ class RedisStore:
 
     def delete(self, kind: Kind[M], id: str) -> bool:
         return bool(self._run(DELETE, kind, check_name(id)))
-
-    def ids(self, kind: Kind[M]) -> list[str]:
-        return self.find(kind)
 
     def find(self, kind: Kind[M], **fields: object) -> list[str]:
         found: bytes = self._run(FIND, kind, *wanted_tokens(kind, fields))

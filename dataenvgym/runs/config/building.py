@@ -38,7 +38,7 @@ from dataenvgym.tasks.rollouts import speakers_of
 
 if TYPE_CHECKING:
     from dataenvgym.records.store import Store
-    from dataenvgym.records.store.ledger import Ledger
+    from dataenvgym.records.store.documents import Ledger
 
 
 def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
@@ -242,7 +242,7 @@ def record_in_store(config: DictConfig, task: TaskInterface) -> None:
     """
     if "store" not in config or config.store.get("_target_") is None:
         return
-    from dataenvgym.records.store.ledger import Ledger
+    from dataenvgym.records.store.documents import Ledger
     from dataenvgym.records.store.redis import RedisSettings, is_redis_url
 
     store = build_section(config, "store")

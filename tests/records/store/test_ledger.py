@@ -4,7 +4,7 @@ import pytest
 
 from dataenvgym.errors import StoreError
 from dataenvgym.records.store import MemoryStore, RedisSettings, RedisStore
-from dataenvgym.records.store.ledger import Ledger
+from dataenvgym.records.store.documents import Ledger
 from tests.records.store.conftest import PEOPLE, Person
 
 PLACE = "redis://somewhere/0"
