@@ -43,6 +43,7 @@ def test_all_of_arc_loads_with_skills_of_several_categories(arc_problems):
     assert len({i.skill for i in arc_problems}) == 11
 
 
+@pytest.mark.slow
 def test_the_configured_task_tests_on_the_evaluation_tasks(arc):
     task = build_task(compose(["task=few_shot"]))
     parts = {split: task.on(split).instances for split in ("train", "validation", "test")}

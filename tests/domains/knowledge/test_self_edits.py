@@ -205,6 +205,7 @@ def test_a_spent_budget_keeps_what_is_written(task):
         generate(engine, Assignment(6))
 
 
+@pytest.mark.slow
 def test_the_page_says_how_many_passages_of_squad_the_overlap_check_drops():
     if "DATAENVGYM_DATA" not in os.environ:
         pytest.skip("needs the folder DATAENVGYM_DATA")
