@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -37,7 +37,6 @@ from dataenvgym.tasks import judging
 from dataenvgym.tasks.rollouts import speakers_of
 
 if TYPE_CHECKING:
-    from dataenvgym.records.store import Store
     from dataenvgym.records.store.documents import Ledger
 
 
@@ -214,26 +213,6 @@ def build_agent(
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
 
 
-@runtime_checkable
-class RecordsEpisodes(Protocol):
-    """A domain whose problems are episodes that a store can save.
-
-    Attributes:
-        recorder: saves them; has the `kind` of these documents, and a `ledger`.
-    """
-
-    recorder: Any
-
-    def record_in(self, store: Store, models: dict[str, str], *, events: bool = True) -> None:
-        """Also save all episodes from now on in this store."""
-        ...
-
-    @staticmethod
-    def model_names(config: DictConfig) -> dict[str, str]:
-        """The name of the model in each role of the configuration's task (see `model_name`)."""
-        ...
-
-
 def record_in_store(config: DictConfig, task: TaskInterface) -> None:
     """Let the task save its episodes in the store of `config.store`, if there is one.
 
@@ -277,10 +256,15 @@ def check_stored(task: TaskInterface, directory: Path) -> None:
         ledger.check()
 
 
-def recording_domain(task: TaskInterface) -> RecordsEpisodes | None:
-    """The task's domain, if its problems are episodes that a store can save."""
+def recording_domain(task: TaskInterface) -> Any:
+    """The task's domain, if its problems are episodes that a store can save; else None.
+
+    It has `record_in(store, models)`, which saves all episodes from then on, `model_names(config)`,
+    the name of the model in each role (see `model_name`), and a `recorder` with the `kind` of these
+    documents and a `ledger`.
+    """
     domain = getattr(task, "domain", None)
-    return domain if isinstance(domain, RecordsEpisodes) else None
+    return domain if hasattr(domain, "record_in") else None
 
 
 def model_name(section: Any) -> str:
