@@ -146,8 +146,7 @@ def known_to(made: Callable[[], object]) -> Parser:
         domain = made().domain
         domain.overlap_key(text)
         domain.problem_of_record(record(text))
-        domain.unframe(record(text))
-        domain.question_of_record(record(text))
+        domain.prompt_template.unframe(record(text))
 
     return know
 

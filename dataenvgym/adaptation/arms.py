@@ -201,7 +201,7 @@ class Arms:
             return engine.read_edit(context, None, derive_rng(seed, "read", context.id))
 
         def gold(context: Context) -> Edit:
-            records = map(task.domain.gold_record, context.questions)
+            records = map(task.gold_record, context.questions)
             return Edit([record for record in records if record is not None])
 
         at_once = len(evaluated) if self.at_once == "all" else self.at_once

@@ -35,7 +35,6 @@ from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import (
     AdapterJob,
     Failure,
-    TaskInterface,
     TrainablePredictorInterface,
     TrainingRun,
     can,
@@ -168,7 +167,7 @@ class InnerLoop:
 
 
 def adapt(
-    task: TaskInterface,
+    task: Task,
     predictor: TrainablePredictorInterface,
     loops: Sequence[InnerLoop],
     directory: str | Path,

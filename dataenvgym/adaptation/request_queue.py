@@ -25,11 +25,12 @@ from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, keep_ide
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
-from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface, can
+from dataenvgym.interfaces import TrainablePredictorInterface, can
 from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers.interface import options_of, trainer_with
 from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 from dataenvgym.workspace import opened
 
 MOST_WAITING = 256
@@ -56,9 +57,7 @@ class RequestQueue:
         directory: for adapters and answers; a folder for this task and student only.
     """
 
-    def __init__(
-        self, task: TaskInterface, predictor: TrainablePredictorInterface, directory: Path
-    ) -> None:
+    def __init__(self, task: Task, predictor: TrainablePredictorInterface, directory: Path) -> None:
         self._task, self._predictor = attemptable(task), predictor
         self._answers, self._adapters = directory / "answers", directory / "adapters"
         self._lock = threading.Lock()
@@ -218,7 +217,7 @@ def _refuse_long(texts: Sequence[str], config: TrainingConfig) -> None:
 
 @contextmanager
 def opened_queue(
-    task: TaskInterface, predictor: TrainablePredictorInterface, directory: Path
+    task: Task, predictor: TrainablePredictorInterface, directory: Path
 ) -> Iterator[RequestQueue]:
     """A queue over a folder, which no other process uses meanwhile; at the end it is cancelled.
 

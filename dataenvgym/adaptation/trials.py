@@ -12,10 +12,11 @@ from typing import NamedTuple, NoReturn
 from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, read_saved, save, trainer_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import TaskInterface, TeacherInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_seed
 from dataenvgym.students.trainers.interface import trainer_with
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
 
 
@@ -103,7 +104,7 @@ class EditTrials:
         retry_errors: try again what a failed call left open.
     """
 
-    task: TaskInterface
+    task: Task
     engine: WritesEdits
     student: TrainablePredictorInterface
     directory: Path

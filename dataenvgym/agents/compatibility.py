@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.errors import ConfigurationError, shorten
-from dataenvgym.interfaces import PredictorInterface, TaskInterface, can
+from dataenvgym.interfaces import PredictorInterface, can
 from dataenvgym.records import TaskInstance
 from dataenvgym.records.plans import engine_fit, policy_fit
-from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
+from dataenvgym.tasks.base import Task
 
 
 def check_fit(
-    task: TaskInterface,
+    task: Task,
     agent: object,
     *,
     shows_skills: bool,
@@ -72,7 +73,7 @@ def check_fit(
             prepare()
     if not instances:
         return
-    name = task_of(task).name
+    name = task.name
     if asks.needs_skills:
         if not shows_skills:
             raise ConfigurationError(

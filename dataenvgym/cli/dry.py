@@ -21,7 +21,7 @@ from dataenvgym.cli.console import Terminal
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import DataEnvGymError, noting_needs
-from dataenvgym.interfaces import SamplingParameters, TaskInterface, TrainingRun
+from dataenvgym.interfaces import SamplingParameters, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.plans import engine_fit
 from dataenvgym.runs.config import build_agent, build_environment
@@ -31,7 +31,6 @@ from dataenvgym.runs.episodes.show import show_turn
 from dataenvgym.runs.episodes.texts import plain, several
 from dataenvgym.students.external.environments import has_cuda
 from dataenvgym.studies.executors.interface import build_episode
-from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.first_prompts import Enough, Stub, first_prompts, with_stubs
 from dataenvgym.tasks.source import Split
@@ -112,7 +111,7 @@ def plan_of_run(config: DictConfig, *, fresh: bool, most: int) -> Plan:
     directory = run_directory(config)
     environment, agent = build_episode(config, directory)
     teaching = teaching_of(environment)
-    task = task_of(teaching.task)
+    task = teaching.task
     student = config.student.get("path") or "your own"
     facts = [
         ("run", f"{directory} ({_state(config, directory, fresh=fresh)})"),
@@ -230,7 +229,7 @@ class _Student(Stub):
         pass
 
 
-def _teach(config: DictConfig, task: TaskInterface, teacher: _Teacher, directory: Path) -> str:
+def _teach(config: DictConfig, task: Task, teacher: _Teacher, directory: Path) -> str:
     """Begin the episode; return the reason if the teacher is not asked."""
     student = _Student(ANSWER)
     agent = build_agent(config, task=task, teacher=teacher)

@@ -36,7 +36,7 @@ from dataenvgym.runs.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.runs.evaluation.suite import prepare_suite, run_suite
 from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.storage import write_json
-from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tasks.metrics.rescoring import REPLAYED, RescoringResult
 from dataenvgym.tasks.metrics.sampling import instances_of
@@ -194,7 +194,7 @@ def _plan(prepared: Prepared, limit: int | None) -> Plan:
         student = f"{prepared.student.name}: {student}"
     facts = [
         ("evaluation", str(prepared.directory)),
-        ("task", f"{task_of(prepared.task).name}, {settings.split} split{problems}"),
+        ("task", f"{prepared.task.name}, {settings.split} split{problems}"),
         ("student", f"{student}, by {type(predictor).__name__}"),
         ("samples", str(settings.samples)),
     ]

@@ -72,7 +72,6 @@ def _synthesize(arguments: Namespace) -> None:
     from dataenvgym.runs.config.building import build_task
     from dataenvgym.runs.config.composition import compose
     from dataenvgym.runs.config.instantiation import build_section, check_protocol
-    from dataenvgym.tasks.adapted_task import task_of
 
     folders = [each for each in arguments.overrides if "=" not in each]
     if len(folders) != 1 or not (arguments.theme or "").strip():
@@ -95,7 +94,7 @@ def _synthesize(arguments: Namespace) -> None:
         if config.teacher.get("_target_") is None:
             raise ConfigurationError("a synthesis needs a teacher: add teacher=openai or another")
         steps = Path(folders[0]) / "steps"
-        policy = task_of(build_task(config, steps)).others.get("policy")
+        policy = build_task(config, steps).others.get("policy")
         teacher = build_section(config, "teacher", directory=steps)
     except ConfigurationError as error:
         raise ConfigurationError(str(error).replace(_POLICY, "policy")) from None

@@ -44,7 +44,7 @@ from dataenvgym.errors import (
     PredictionError,
 )
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface, TaskInterface
+from dataenvgym.interfaces import Failure, PredictorInterface, RecordCheckInterface
 from dataenvgym.records import (
     CompletedTaskInstance,
     Model,
@@ -53,8 +53,7 @@ from dataenvgym.records import (
     parse_training_data,
 )
 from dataenvgym.students.llama_factory import stage_of
-from dataenvgym.tasks.adapted_task import task_of
-from dataenvgym.tasks.prompt_template import PLAIN
+from dataenvgym.tasks.base import Task
 
 _IN_WORDS = {
     "duplicate": "repeat an earlier record",
@@ -177,14 +176,13 @@ class RecordChecks:
 
     def __init__(
         self,
-        task: TaskInterface | None = None,
+        task: Task | None = None,
         *,
-        others: Sequence[TaskInterface] = (),
+        others: Sequence[Task] = (),
         similarity: float = 0.9,
         max_records: int | None = None,
     ) -> None:
-        self._task = None if task is None else task_of(task)
-        self._template = self._task.domain.prompt_template if self._task else PLAIN
+        self._task = task
         self._problems = EvaluatedProblems(task, others) if task is not None else None
         self._overlap = self._problems.overlap() if self._problems else EvaluationOverlap()
         self._most = math.inf if max_records is None else max_records
@@ -209,7 +207,7 @@ class RecordChecks:
         """
         if iteration is not None:
             self._forget_from(iteration)
-        plain = [self._template.unframe(record) for record in records]
+        plain = [self._unframed(record) for record in records]
         fingerprints = self._fingerprints(plain)
         self._checked = list(zip(records, fingerprints, strict=True))
         reasons: list[str | None] = [None] * len(records)
@@ -282,7 +280,7 @@ class RecordChecks:
         if {id(record) for record in records} <= known.keys():
             fingerprints = [known[id(record)] for record in records]
         else:
-            fingerprints = self._fingerprints(map(self._template.unframe, records), bands)
+            fingerprints = self._fingerprints(map(self._unframed, records), bands)
         for fingerprint in fingerprints:
             self._seen.add(fingerprint)
         return bands_of(fingerprints)
@@ -293,6 +291,11 @@ class RecordChecks:
         texts = [normalized(record_text(record)) for record in plain]
         known = {} if bands is None else self._seen.fingerprints_of(texts, bands)
         return [known.get(text) or self._seen.fingerprint(text) for text in texts]
+
+    def _unframed(self, record: TrainingDatum) -> TrainingDatum:
+        if self._task is None:
+            return record
+        return self._task.domain_of(record.provenance).prompt_template.unframe(record)
 
     def _forget_from(self, iteration: int) -> None:
         if later := [n for n in self._starts if n >= iteration]:

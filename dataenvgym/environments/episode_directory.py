@@ -25,11 +25,12 @@ from dataenvgym import exact_json
 from dataenvgym.environments.iterations import IterationFiles, checked_iterations
 from dataenvgym.errors import AgentError, RunDirectoryError
 from dataenvgym.events import warn_run, without_secrets
-from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface, can
+from dataenvgym.interfaces import PredictorInterface, Stateful, can
 from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import MARKS_FILE
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.rollouts import describe_speakers
 from dataenvgym.workspace import FORMAT, check_format, naming_damage, refuse_format
 
@@ -130,7 +131,7 @@ class EpisodeDirectory:
 
 
 def identity_of(
-    environment: str, task: TaskInterface, predictor: PredictorInterface, options: dict[str, Any]
+    environment: str, task: Task, predictor: PredictorInterface, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Collect everything that determines an episode, as JSON.
 
@@ -138,7 +139,7 @@ def identity_of(
     predictor with `describe()` is identified by its result (for the in-process one: the hash of the
     student's weights, and the trainer's options), and so are the task's other speakers.
     """
-    adapted = task_of(task)
+    adapted = task
     identity = {"environment": environment, "task": adapted.name, "instances": None, **options}
     if adapted.offers("instances"):
         identity["instances"] = _hash(b"".join(map(hashed_json, known_instances(task))))

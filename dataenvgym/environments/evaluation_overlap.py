@@ -23,9 +23,9 @@ from itertools import chain
 
 from dataenvgym.environments.near_duplicates import normalized, words_and_stops
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
-from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.words import plain
 
 RUN = 13
@@ -133,13 +133,14 @@ class EvaluatedProblems:
         others: further tasks that it is scored on, such as a separate test task.
     """
 
-    def __init__(self, task: TaskInterface, others: Sequence[TaskInterface] = ()) -> None:
-        self._task = adapted = task_of(task)
+    def __init__(self, task: Task, others: Sequence[Task] = ()) -> None:
+        self._task = adapted = task
+        self._domains = [part.domain for part in task.parts.values()]
         has_test = adapted.offers("on") and "test" in adapted.splits
         self._instances = list(known_instances(adapted.on("validation")))
         self.learns = not self._instances
         """True if the validation problems are known only from evaluations."""
-        for test in (*([adapted.on("test")] if has_test else []), *map(task_of, others)):
+        for test in (*([adapted.on("test")] if has_test else []), *others):
             self._instances += known_instances(test)
             if not test.offers("instances"):
                 warn_run(
@@ -152,13 +153,17 @@ class EvaluatedProblems:
     def overlap(self) -> EvaluationOverlap:
         """Return the overlap check against all known problems."""
         instances = [i for i in self._instances if i.instruction.strip()]
-        domain = self._task.domain
+        identify = set.intersection(*(set(domain.word_runs_identify) for domain in self._domains))
         return EvaluationOverlap(
             (instance.instruction for instance in instances),
-            answers=filter(None, map(domain.overlap_answer, instances)),
-            overlap_key=domain.overlap_key if self._task.offers("domain") else None,
-            word_runs_identify=domain.word_runs_identify,
+            answers=[i.answer for i in instances if i.answer] if "answer" in identify else (),
+            overlap_key=self._overlap_key if self._task.offers("domain") else None,
+            word_runs_identify="problem" in identify,
         )
+
+    def _overlap_key(self, text: str) -> str:
+        """The keys of all domains: texts that differ for one of them are different problems."""
+        return "\n".join(dict.fromkeys(domain.overlap_key(text) for domain in self._domains))
 
     def learn(self, completed: Iterable[CompletedTaskInstance]) -> bool:
         """Add the problems of an evaluation; return True if some are new. Warn if none has text."""

@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import gymnasium
 
 from dataenvgym.environments.iterations import IterationResult
-from dataenvgym.interfaces import EnvironmentInterface, TaskInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import EnvironmentInterface, TrainablePredictorInterface
+from dataenvgym.tasks.base import Task
 
 PHASES = ("agent", "check", "dataset", "train", "load", "generate", "score", "save")
 """The phases of one iteration, in order."""
@@ -84,7 +85,7 @@ class TeachingEnvironmentInterface(EnvironmentInterface, Protocol):
     def action_space(self) -> gymnasium.Space[Any]: ...
 
     @property
-    def task(self) -> TaskInterface: ...
+    def task(self) -> Task: ...
 
     @property
     def predictor(self) -> TrainablePredictorInterface: ...

@@ -43,6 +43,7 @@ from dataenvgym.options import Given
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.records.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
 from dataenvgym.students.predictors.prompts import check_prompts
+from dataenvgym.tasks.adapted_task import task_of
 
 Observation = dict[str, Any]
 
@@ -113,7 +114,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         if render_mode not in (None, "ansi"):
             raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
-        self.task = task
+        self.task = task_of(task)
         self.predictor = predictor
         self.options = TeachingOptions(
             mode=mode,
@@ -180,7 +181,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
             seed=self._seed,
             clock=self.clock,
             finished=finished,
-            test_tasks=test_tasks,
+            test_tasks=[task_of(test) for test in test_tasks],
         )
         if finished:
             shown = episode.shown(finished[-1].number, *episode.go_back())

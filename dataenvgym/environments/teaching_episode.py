@@ -41,7 +41,6 @@ from dataenvgym.interfaces import (
     PhaseFactory,
     RecordCheckInterface,
     SkillLabelerInterface,
-    TaskInterface,
     TrainablePredictorInterface,
     TrainingRun,
     can,
@@ -49,7 +48,7 @@ from dataenvgym.interfaces import (
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, Refusal, TrainingDatum
 from dataenvgym.seeding import derive_seed
 from dataenvgym.students.llama_factory import stage_of
-from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
+from dataenvgym.tasks.adapted_task import AdaptedTask, evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for
 
 Results = tuple[list[CompletedTaskInstance], PerformanceReport]
@@ -87,7 +86,7 @@ class TeachingEpisode:
         test_tasks: further tasks whose problems the records must not give away.
     """
 
-    task: TaskInterface
+    task: Task
     predictor: TrainablePredictorInterface
     options: TeachingOptions
     labeler: SkillLabelerInterface | None
@@ -96,7 +95,7 @@ class TeachingEpisode:
     seed: int
     clock: PhaseClock
     finished: Sequence[IterationFiles]
-    test_tasks: Sequence[TaskInterface]
+    test_tasks: Sequence[Task]
     history: History = field(init=False)
     checks: RecordChecks = field(init=False)
     _marks: dict[Any, bytes] = field(default_factory=dict)  # of the problems evaluated so far
@@ -174,7 +173,7 @@ class TeachingEpisode:
 
     def _judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
         """Check the stamped records of this iteration without writing files."""
-        received = task_of(self.task).received(records, lambda: self.history.records)
+        received = self.task.received(records, lambda: self.history.records)
         judge = RecordJudge(self.quality, ShownStudent(self.predictor))
         checked = self.checks.check(received, judge, iteration=number)
         rows = []
@@ -203,7 +202,7 @@ class TeachingEpisode:
             return last.adapter
         records = self.history.training_records(accepted, self.seed)
         run = training_run(self.options, files.number, files.directory, self.seed, clock)
-        self.predictor.train(task_of(self.task).as_trained(records), run)
+        self.predictor.train(self.task.as_trained(records), run)
         if can(self.predictor, "with_adapter"):
             self.predictor.remember_former(folder_of(self.root, last.adapter))
         return files.number
@@ -225,7 +224,7 @@ class TeachingEpisode:
         """
         if files.number and adapter == self.history.last.adapter:
             task, n_failed = self.task, self.history.last.n_errors  # which are tried again
-            drawn = not isinstance(task, Task) or task.sampling.temperature or task.others
+            drawn = isinstance(task, AdaptedTask) or task.sampling.temperature or task.others
             is_same = not (drawn or n_failed)
             if is_same or files.number % self.options.generations_per_training:
                 files.repeat(self._last_files)
@@ -256,7 +255,7 @@ class TeachingEpisode:
         self, number: int, completed: Sequence[CompletedTaskInstance], report: PerformanceReport
     ) -> tuple[Sequence[CompletedTaskInstance], PerformanceReport]:
         """The results that the agent sees after this iteration, and a report on them of its own."""
-        shown = task_of(self.task).shown(completed, number)
+        shown = self.task.shown(completed, number)
         if len(shown) == len(completed):
             return shown, report.model_copy(deep=True)
         on_shown = report_of(self.task, shown)

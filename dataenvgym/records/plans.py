@@ -138,6 +138,11 @@ class Assignment:
     def __post_init__(self) -> None:
         self.examples = tuple(self.examples)
 
+    @property
+    def task(self) -> str | None:
+        """The name of its first example's task; None without examples."""
+        return next((example.instance.task for example in self.examples), None)
+
     def of(self, count: int) -> Assignment:
         """The same assignment with another number of records."""
         return replace(self, count=count)
@@ -195,8 +200,7 @@ class Engine(Protocol):
 
         They are models or mappings, with `provenance.skill` if it is known, and
         `provenance.subskill` if the assignment has one. Prompts must look as in an evaluation:
-        `task_of(task).domain.prompt_template.frame(record)` (`tasks.adapted_task`) puts an
-        instruction into the task's prompt.
+        `task.frame(record)` puts an instruction into the task's prompt.
 
         `predictor` is the current student, for engines that let it try problems (in an episode
         also records: see `ShownStudent.trial`). An engine that cannot write all records returns
@@ -248,11 +252,11 @@ def warn_of_shortage(engine: object, plan: Plan, n_records: int) -> None:
 
 
 def credited(record: TrainingDatum, assignment: Assignment) -> TrainingDatum:
-    """Add the assignment's skill and subskill to the record if it names none."""
+    """Add the assignment's skill, subskill and task to the record if it names none."""
     own = record.provenance
     skill = own.skill if own.skill is not None else assignment.skill
-    provenance = own.model_copy(update={"skill": skill, "subskill": assignment.subskill})
-    return record.model_copy(update={"provenance": provenance})
+    named = {"skill": skill, "subskill": assignment.subskill, "task": own.task or assignment.task}
+    return record.model_copy(update={"provenance": own.model_copy(update=named)})
 
 
 def apportion(weights: np.ndarray, count: int) -> list[int]:

@@ -19,10 +19,10 @@ class SkillReport(Model):
     `score` is the mean reward and `accuracy` the share of correct instances, both over the
     `n - n_errors` instances without an error, and None if there are none. `scores` has the mean
     of each named score, over the instances that have it, and scores of all these instances
-    together, such as a macro F1 (`Domain.corpus_scores`). `faults` counts the errors by fault
+    together, such as a macro F1 (`Domain.report`). `faults` counts the errors by fault
     (see `dataenvgym.records.instances`); it is empty without errors. `no_answer_rate` is the share
     of instances without an error in which the reply gives no answer; None if the task does not
-    tell (`Domain.has_answer`). `answered_score` is the mean reward of the replies that give one;
+    tell (`Domain.report`). `answered_score` is the mean reward of the replies that give one;
     None also if none does.
     """
 

@@ -40,6 +40,7 @@ class Provenance(Model):
         iteration: the 1-based iteration that it was written for, or None.
         hypotheses: what its author thought that the student lacks, and why; not stored if empty.
         selected: why it was taken from a pool; not stored if empty.
+        task: the name of the task that it is for; needed where a run has several.
     """
 
     id: Text = ""
@@ -49,6 +50,7 @@ class Provenance(Model):
     iteration: int | None = None
     hypotheses: tuple[Text, ...] = Field(default=(), exclude_if=not_)
     selected: Text = Field(default="", exclude_if=not_)
+    task: Text | None = Field(default=None, exclude_if=not_)
 
 
 @dataclass(frozen=True)

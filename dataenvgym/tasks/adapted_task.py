@@ -21,7 +21,6 @@ from dataenvgym.records.instances import refuse_changed
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
-from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS, Split
 from dataenvgym.tasks.task_parts import TaskAsDomain, checked_instances
 
@@ -34,28 +33,25 @@ def task_of(task: TaskInterface) -> Task:
     return task if isinstance(task, Task) else AdaptedTask(task)
 
 
-def attemptable(task: TaskInterface) -> Task:
-    """The task as a `Task` whose problems can be tried.
+def attemptable(task: Task) -> Task:
+    """The task, if its problems can be tried.
 
     Raises:
         ConfigurationError: if it makes no environments.
     """
-    found = task_of(task)
-    if isinstance(found, AdaptedTask) and not found.offers("make_environment"):
-        needed(found.inner, "make_environment", _TRIED)
-    return found
+    if isinstance(task, AdaptedTask) and not task.offers("make_environment"):
+        needed(task.inner, "make_environment", _TRIED)
+    return task
 
 
-def one_by_one(task: TaskInterface) -> Task | None:
-    """The task as a `Task` whose problems can be tried one by one; None if it only tries all."""
-    found = task_of(task)
-    return found if found.offers("make_environment", *OPTIONS) else None
+def one_by_one(task: Task) -> Task | None:
+    """The task, if its problems can be tried one by one; None if it only tries all."""
+    return task if task.offers("make_environment", *OPTIONS) else None
 
 
-def known_instances(task: TaskInterface) -> tuple[TaskInstance, ...]:
+def known_instances(task: Task) -> tuple[TaskInstance, ...]:
     """The problems of its split; none if a task of another class does not offer them."""
-    found = task_of(task)
-    return found.instances if found.offers("instances") else ()
+    return task.instances if task.offers("instances") else ()
 
 
 class AdaptedTask(Task):
@@ -73,11 +69,6 @@ class AdaptedTask(Task):
             options.pop("split", None)
         own = getattr(task, "domain", None)
         domain = own if isinstance(own, Domain) else None
-        if domain is None and (misplaced := _misplaced(task)):
-            raise ConfigurationError(
-                f"{type(task).__name__} has {', '.join(misplaced)}, which only a domain "
-                "has: give the task an attribute `domain`, a dataenvgym.tasks.Domain, with it"
-            )
         super().__init__(domain=domain, name=_name_of(task), **options)
         self.inner: Any = task
 
@@ -141,10 +132,6 @@ class AdaptedTask(Task):
 
 
 _TRIED = "in which a student could try its problems"
-_OF_A_DOMAIN = (
-    *("answer_class", "answer_form", "check_ready", "gives", "gold_record", "judge_record"),
-    *("overlap_answer", "overlap_key", "problem_of_record", "same_answer", "ways_to_answer"),
-)
 _OPTIONS: dict[str, Any] = {
     "split": str,
     "sampling": SamplingParameters,
@@ -154,14 +141,6 @@ _OPTIONS: dict[str, Any] = {
     "others": Mapping,
 }
 """Options of a `Task`, which the task may have, and their types."""
-
-
-def _misplaced(task: TaskInterface) -> list[str]:
-    """The attributes that a domain would use, and a task does not."""
-    found = [name for name in _OF_A_DOMAIN if getattr(task, name, None) is not None]
-    if isinstance(getattr(task, "prompt_template", None), PromptTemplate):
-        found.append("prompt_template")
-    return found
 
 
 def evaluated_by(

@@ -7,7 +7,7 @@ domain, which poses and judges them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,18 +16,22 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
 
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
-from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
+    ChatDatum,
     CompletedTaskInstance,
+    Conversation,
     PerformanceReport,
+    Provenance,
+    SupervisedDatum,
     TaskInstance,
     TrainingDatum,
     check_ids,
 )
 from dataenvgym.records.instances import refuse_changed
 from dataenvgym.seeding import derive_seed
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.examples import (
@@ -39,7 +43,7 @@ from dataenvgym.tasks.examples import (
 )
 from dataenvgym.tasks.options import TaskArguments, TaskOptions
 from dataenvgym.tasks.pressures import pressure_of
-from dataenvgym.tasks.reports import report_on
+from dataenvgym.tasks.record_conversion import lesson_of
 from dataenvgym.tasks.rollouts import rollout, speakers_of
 from dataenvgym.tasks.source import SPLITS, Source, Split
 from dataenvgym.tasks.task_parts import TaskAsDomain, check_parts, checked_instances
@@ -157,6 +161,33 @@ class Task:
             self._domain = TaskAsDomain(self)
         return self._domain
 
+    @property
+    def parts(self) -> Mapping[str, Task]:
+        """The tasks that it consists of, by name; by itself, only itself."""
+        return {self.name: self}
+
+    def domain_of(self, of: TaskInstance | Provenance) -> Domain:
+        """The domain of a problem, or of a record with that provenance."""
+        return self.domain
+
+    def prompt(self, instance: TaskInstance) -> Conversation:
+        """The conversation that the student sees first."""
+        return self.domain_of(instance).prompt(instance)
+
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
+        """A record that solves the problem, or None."""
+        return self.domain_of(instance).gold_record(instance)
+
+    def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
+        """Put a record written by an engine into the prompt of its problems."""
+        return self.domain_of(record.provenance).frame(record)
+
+    def problem_of(self, record: TrainingDatum) -> TaskInstance | None:
+        """A training record of any kind as a problem that can be tried, or None."""
+        lesson = record if isinstance(record, ChatDatum) and record.tools else lesson_of(record)
+        domain = self.domain_of(record.provenance)
+        return None if lesson is None else domain.problem_of_record(lesson)
+
     def close(self) -> None:
         """Release the resources used for judging; nothing can be judged afterwards."""
         self.domain.close()
@@ -268,7 +299,6 @@ class Task:
             PredictionError: if the predictor does not work at all.
         """
         check_at_least(1, samples=samples)
-        self.domain.check_ready()
         if instances is None:
             instances = self.instances
         else:
@@ -280,13 +310,14 @@ class Task:
             )
         predictor = self.with_examples(predictor)
         sampling = SamplingParameters.model_validate(sampling or self.sampling)
+        making = self._making(instances)
         tries: list[CompletedTaskInstance] = []
         for sample in range(samples):
             seed = sample_seed(sampling.seed, sample)
             tries += rollout(
                 predictor,
                 instances,
-                self._making(instances),
+                making,
                 sampling=sampling.model_copy(update={"seed": seed}),
                 others=self.others,
                 chunk_size=self.chunk_size,
@@ -329,16 +360,22 @@ class Task:
         return [record_with_examples(record, self.examples) for record in records]
 
     def record_fault(self, record: TrainingDatum) -> str | None:
-        """Why the student must not be trained on a record (see `Domain.record_fault`), or None."""
-        fault = self.domain.record_fault(record)
+        """Why the student must not be trained on a record, in a word, or None."""
+        domain = self.domain_of(record.provenance)
+        fault = domain.record_fault(record) if isinstance(domain, DialogueDomain) else None
         if fault is None and self.pressure is not None and self.pressure_on_records:
             fault = self.pressure.fault(record, self._skills)
         return fault
 
     def _making(self, instances: Sequence[TaskInstance]) -> Callable[[], TaskEnvironment]:
-        """A maker of environments for these problems, from any split."""
+        """A maker of environments for these problems, from any split.
+
+        Raises:
+            ConfigurationError: if the domain cannot judge here.
+        """
         if type(self).make_environment is not Task.make_environment:
             return self.make_environment
+        self.domain.make_environment(instances).close()
         return partial(self.domain.make_environment, instances)
 
     @classmethod
@@ -364,17 +401,12 @@ class Task:
     def generate_performance_report(
         self, completed: Sequence[CompletedTaskInstance]
     ) -> PerformanceReport:
-        """Mean reward and accuracy over the instances without an error, overall and by skill.
-
-        The domain's `corpus_scores` are among the named scores; its `remark` is a warning.
+        """The report of the domain (see `report_on`): mean reward, accuracy, overall and by skill.
 
         Raises:
             EvaluationError: if no instance could be scored; the message has the first reason.
         """
-        if (remark := self.domain.remark(completed)) is not None:
-            warn_run(remark)
-        domain = self.domain
-        return report_on(self.name, completed, domain.corpus_scores, domain.has_answer)
+        return self.domain.report(self.name, completed)
 
 
 def training_problems(task: Task) -> Sequence[TaskInstance]:

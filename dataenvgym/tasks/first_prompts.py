@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
 
-from dataenvgym.interfaces import Reply, SamplingParameters, TaskInterface
+from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.records import Conversation, TaskInstance
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.adapted_task import AdaptedTask
+from dataenvgym.tasks.base import Task
 
 
 class Enough(BaseException):
@@ -42,16 +42,19 @@ class _Listener:
         raise Enough(conversations)
 
 
-def with_stubs(task: Any) -> Any:
+def with_stubs(task: Task) -> Task:
     """The task with stubs for the other speakers, so that none of them is asked."""
-    if others := task_of(task).others:
+    if others := task.others:
         task = copy.copy(task)
         task.others = {who: Stub(f"(the {who}'s answer)") for who in others}
+        if isinstance(task, AdaptedTask):
+            task.inner = copy.copy(task.inner)
+            task.inner.others = task.others
     return task
 
 
 def first_prompts(
-    task: TaskInterface, instances: Sequence[TaskInstance] | None = None
+    task: Task, instances: Sequence[TaskInstance] | None = None
 ) -> Sequence[Conversation]:
     """The first batch of conversations that the student would answer.
 
@@ -63,7 +66,7 @@ def first_prompts(
         if instances is None:
             silent.evaluate(_Listener())
         else:
-            task_of(silent).attempt(_Listener(), instances)
+            silent.attempt(_Listener(), instances)
     except Enough as enough:
         return enough.heard
     return ()

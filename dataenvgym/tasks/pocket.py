@@ -20,7 +20,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -31,7 +30,7 @@ from dataenvgym.records import (
     Tool,
 )
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record
@@ -232,9 +231,8 @@ def split_by_hash(key: str) -> Split:
     return "train" if share < 0.7 else "validation" if share < 0.85 else "test"
 
 
-def family_of(task: TaskInterface) -> PocketFamily[Any]:
+def family_of(task: Task) -> PocketFamily[Any]:
     """The family of a pocket task; ConfigurationError if the task does not have one."""
-    task = task_of(task)
     family: PocketFamily[Any] | None = getattr(task.domain, "family", None)
     if family is None:
         raise ConfigurationError(

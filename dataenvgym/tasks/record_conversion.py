@@ -15,10 +15,8 @@ from dataenvgym.records import (
     Provenance,
     ScoredDatum,
     SupervisedDatum,
-    TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import prompt_fields
 
 
@@ -43,7 +41,7 @@ def record_of(
     if not ours:
         return None
     before, last = transcript[: ours[-1]], transcript[ours[-1]]
-    provenance = Provenance(skill=completed.instance.skill)
+    provenance = Provenance(skill=completed.instance.skill, task=completed.instance.task)
     is_plain = len(ours) == 1 and not last.tool_calls and not transcript[0].tools
     fields = prompt_fields(before) if is_plain else None
     if fields is not None and last.content:
@@ -86,7 +84,7 @@ def scored_record_of(
         return ScoredDatum(
             **_chat_fields(completed.transcript[: places[-1] + 1]),
             weights=(*[None] * shown, *weights),
-            provenance=Provenance(skill=completed.instance.skill),
+            provenance=Provenance(skill=completed.instance.skill, task=completed.instance.task),
         )
     except ValidationError:
         return None
@@ -151,7 +149,7 @@ def preference_of(
             **(fields or _chat_fields(before)),
             chosen=(chosen,),
             rejected=(rejected,),
-            provenance=Provenance(skill=right.instance.skill),
+            provenance=Provenance(skill=right.instance.skill, task=right.instance.task),
         )
     except ValidationError:  # an empty message, or turns that do not alternate
         return None
@@ -178,7 +176,7 @@ def segment_preference_of(
             **_chat_fields(better.transcript[:at]),
             chosen=better.transcript[at : ends[0][n_turns - 1]],
             rejected=worse.transcript[at : ends[1][n_turns - 1]],
-            provenance=Provenance(skill=better.instance.skill),
+            provenance=Provenance(skill=better.instance.skill, task=better.instance.task),
         )
     except ValidationError:
         return None
@@ -200,11 +198,3 @@ def lesson_of(record: TrainingDatum) -> SupervisedDatum | None:
     if answer is None or fields is None or not answer.text:
         return None
     return SupervisedDatum(**fields, output=answer.text, provenance=record.provenance)
-
-
-def problem_of(domain: Domain, record: TrainingDatum) -> TaskInstance | None:
-    """A training record of any kind as a problem that can be tried, or None."""
-    if isinstance(record, ChatDatum) and record.tools:
-        return domain.problem_of_record(record)
-    lesson = lesson_of(record)
-    return None if lesson is None else domain.problem_of_record(lesson)

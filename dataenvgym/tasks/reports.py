@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum
 from typing import Any
@@ -39,8 +39,9 @@ def report_on(
 
     Args:
         corpus_scores: scores that are not means over instances, such as a macro F1 (see
-            `Domain.corpus_scores`); they replace a mean of the same name.
-        has_answer: see `Domain.has_answer`. Where it fails, the message counts as the answer.
+            `Domain.report`); they replace a mean of the same name.
+        has_answer: whether an instance has an answer; None where any reply is one. Where it fails,
+            the message counts as the answer.
 
     Raises:
         EvaluationError: if there are no instances, all have an error, or a corpus score is not a
@@ -66,11 +67,11 @@ def report_on(
     )
 
 
-def warn_of_unread(report: PerformanceReport, answer_form: str) -> None:
+def warn_of_unread(report: PerformanceReport, answer_forms: Iterable[str]) -> None:
     """Warn the user if many replies of a student that was not trained give no answer.
 
     Args:
-        answer_form: see `Domain`.
+        answer_forms: of the task's domains.
     """
     rate, read = report.no_answer_rate, report.answered_score
     if rate is None or rate <= MOST_UNREAD:
@@ -80,7 +81,7 @@ def warn_of_unread(report: PerformanceReport, answer_form: str) -> None:
         f"{rate:.0%} of the student's replies give no answer that can be read: its score is "
         f"{report.score:.3f}{others}. Training on such replies teaches mostly their form. Ask for "
         "the form in the prompt, in task.template or task.system_prompt, or show solved problems "
-        f"with task.examples. {answer_form}".rstrip()
+        f"with task.examples. {' '.join(filter(None, dict.fromkeys(answer_forms)))}".rstrip()
     )
 
 

@@ -17,14 +17,13 @@ from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
-from dataenvgym.tasks.source import Source
 
 if TYPE_CHECKING:
     from dataenvgym.tasks.base import Task
 
 
 def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> None:
-    """Refuse parts that are missing, of the wrong type, or given twice.
+    """Refuse parts that are missing or given twice.
 
     Args:
         own: the class of the task.
@@ -39,25 +38,11 @@ def check_parts(own: type[Task], base: type[Task], source: Any, domain: Any) -> 
     no_domain = domain is None and own.domain is base.domain
     if no_domain and own.make_environment is base.make_environment:
         raise _missing(own, "domain", "make_environment()")
-    if source is not None and not isinstance(source, Source):
-        raise ConfigurationError(
-            f"source is {shorten(repr(source))}, expected a Source, such as RowSource or a class "
-            "with a method `load(split)`"
-        )
     named: Any = own.domain
     if named is not base.domain and domain is not None:
         raise ConfigurationError(
             f"{own.__name__} has a domain of its own, {shorten(repr(named))}, and is given "
             f"another one, {shorten(repr(domain))}: leave one of the two out"
-        )
-    if named is not base.domain and not hasattr(named, "__get__"):  # not a property
-        domain = named
-    elif domain is None:
-        return
-    if not isinstance(domain, Domain):
-        raise ConfigurationError(
-            f"domain of {own.__name__} is {shorten(repr(domain))}, expected a Domain, such as "
-            "MathDomain()"
         )
 
 

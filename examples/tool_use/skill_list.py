@@ -28,5 +28,5 @@ after = task.evaluate(student)
 learned = [i for i, instance in enumerate(after) if instance.was_correct > before[i].was_correct]
 for name, completed in (("before", before), ("after", after)):
     for one in (completed[i] for i in learned[:1]):
-        turns = conversation(one.transcript[len(task.domain.prompt(one.instance)) :])
+        turns = conversation(one.transcript[len(task.prompt(one.instance)) :])
         print(f"\n{name}: {one.instance.instruction}\n{turns}\n(reward {one.reward:.0f})")

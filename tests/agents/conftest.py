@@ -19,6 +19,7 @@ from dataenvgym.runs.config.instantiation import build_value
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import solves
 
 WRONG = {
     "pocket_math": "#### 99999",
@@ -101,7 +102,7 @@ def wrong_answer(task: Task, conversation: Conversation, wrong: str) -> str:
     problem = task.domain.problem_of_record(
         SupervisedDatum(instruction=asked_in(conversation), output=wrong)
     )
-    is_good = problem is not None and task.domain.judge(problem, "Deal.")
+    is_good = problem is not None and solves(task.domain, problem, "Deal.")
     return f"No, {wrong}." if is_good else "Deal."
 
 

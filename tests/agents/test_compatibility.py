@@ -28,6 +28,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
+from dataenvgym.tasks.adapted_task import task_of
 
 
 class Riddles(Task):
@@ -58,6 +59,7 @@ def agent(policy, engine):
 POCKET = PocketMathTask(n_validation=20)
 
 
+BARE = task_of(object())
 TREE = TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t")
 
 
@@ -81,7 +83,11 @@ TREE = TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t")
         (Riddles(), agent(OpenEndedPolicy(), Writer()), {"shows_skills": False}),
         # agents and tasks of others are not judged
         (Riddles(), lambda completed, predictor: [], {"shows_skills": False}),
-        (object(), agent(SkillListPolicy(), PocketEngine(POCKET)), {"shows_skills": False}),
+        (
+            task_of(object()),
+            agent(SkillListPolicy(), PocketEngine(POCKET)),
+            {"shows_skills": False},
+        ),
     ],
 )
 def test_pairs_that_fit_are_accepted(task, agent, options):
@@ -174,6 +180,9 @@ class Closed:
         raise AssertionError
 
 
+CLOSED = task_of(Closed())
+
+
 class Mistaken(Writer):
     fit = {"needs": "examples"}
 
@@ -181,11 +190,11 @@ class Mistaken(Writer):
 @pytest.mark.parametrize(
     ("engine", "expected"),
     [
-        (GoldEngine(Closed()), "Closed has no splits"),
-        (PreferenceEngine(Writer(), Closed()), "Closed has no `make_environment`"),
+        (GoldEngine(CLOSED), "Closed has no splits"),
+        (PreferenceEngine(Writer(), CLOSED), "Closed has no `make_environment`"),
         (Mistaken(), "fit of Mistaken is"),
     ],
 )
 def test_an_engine_is_judged_even_if_the_task_offers_no_problems(engine, expected):
     with pytest.raises(ConfigurationError, match=expected):
-        check_fit(Closed(), agent(OpenEndedPolicy(), engine), shows_skills=True)
+        check_fit(CLOSED, agent(OpenEndedPolicy(), engine), shows_skills=True)

@@ -13,6 +13,7 @@ from dataenvgym.environments.evaluation_overlap import (
 from dataenvgym.environments.near_duplicates import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task
+from dataenvgym.tasks.adapted_task import task_of
 
 PROBLEM = (
     "Every evening the farmer counts 17 cows and 4 horses in her meadow beside the river, and then "
@@ -55,7 +56,7 @@ class OneProblem:
 
 
 def test_a_task_gives_its_problems_and_answers():
-    overlap = EvaluatedProblems(OneProblem()).overlap()  # type: ignore[arg-type]
+    overlap = EvaluatedProblems(task_of(OneProblem())).overlap()  # type: ignore[arg-type]
     assert record(PROBLEM) in overlap
     assert record("Solve this", SOLUTION) in overlap
     assert record("Solve that") not in overlap
@@ -85,8 +86,7 @@ def test_problems_of_all_lengths_are_found_as_by_a_search_over_all_of_them():
 
 def test_answers_that_a_domain_excludes_from_the_check_are_not_overlap():
     class Formal(MathDomain):
-        def overlap_answer(self, instance):
-            return None
+        word_runs_identify = ("problem",)
 
     class Odd(Task):
         def load(self, split):
@@ -98,7 +98,7 @@ def test_answers_that_a_domain_excludes_from_the_check_are_not_overlap():
 
 def test_runs_of_words_are_not_overlap_in_a_domain_whose_problems_share_them():
     class Shared(MathDomain):
-        word_runs_identify = False
+        word_runs_identify = ()
 
     shown = " ".join(map(str, range(100, 130)))
 

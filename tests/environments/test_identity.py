@@ -9,6 +9,7 @@ from dataenvgym.environments.episode_directory import identity_of, read_identity
 from dataenvgym.errors import FormatError, RunDirectoryError
 from dataenvgym.records import TaskInstance
 from dataenvgym.storage import read_json, write_json
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.workspace import FORMAT
 
 
@@ -30,7 +31,7 @@ FIELDS = {"id": "a", "task": "problems", "instruction": "Say 1.", "answer": "1"}
 
 
 def hash_of(instance: TaskInstance) -> object:
-    return identity_of("e", Problems(instance), None, {})["instances"]  # type: ignore[arg-type]
+    return identity_of("e", task_of(Problems(instance)), None, {})["instances"]  # type: ignore[arg-type]
 
 
 def test_a_new_optional_field_changes_no_hash_until_an_instance_uses_it():

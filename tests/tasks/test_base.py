@@ -4,10 +4,21 @@ import dataenvgym.tasks
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters, TaskInterface
-from dataenvgym.records import Message, SupervisedDatum, TaskInstance
+from dataenvgym.records import (
+    ChatDatum,
+    Message,
+    PreferenceDatum,
+    SupervisedDatum,
+    TaskInstance,
+    TextDatum,
+    Tool,
+    ToolCall,
+)
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
+from dataenvgym.tasks.domain import solves
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.reports import report_on
 from tests.fakes import Student, lost
 
 
@@ -187,26 +198,10 @@ def test_the_domain_of_a_task_with_environments_alone_judges_by_them():
     domain = task.domain
     instance = task.on("train").instances[0]
     assert domain.prompt(instance)[0].content == "Say a."
-    assert (domain.judge(instance, "a"), domain.judge(instance, "b")) == (True, False)
+    assert (solves(domain, instance, "a"), solves(domain, instance, "b")) == (True, False)
     assert domain.gold_record(instance).output == "a"
     assert domain.prompt_template == PLAIN
     assert task.on("test").domain is not domain
-
-
-@pytest.mark.parametrize(
-    ("parts", "expected"),
-    [
-        ({"domain": "math"}, "domain of EchoTask is 'math', expected a Domain"),
-        ({"domain": MathDomain}, "domain of EchoTask is <class .*expected a Domain"),
-        ({"source": "echo.jsonl"}, "source is 'echo.jsonl', expected a Source"),
-    ],
-)
-def test_a_part_of_another_kind_is_refused_when_the_task_is_made(parts, expected):
-    with pytest.raises(ConfigurationError, match=expected):
-        EchoTask(**parts)
-    for own in (None, "math", MathDomain):
-        with pytest.raises(ConfigurationError, match="Domain"):
-            type("Odd", (EchoTask,), {"domain": own})()
 
 
 def test_a_domain_is_refused_where_the_class_has_its_own_and_would_pass_over_it():
@@ -288,7 +283,7 @@ def test_prompts_verdicts_and_gold_records_ask_the_other_speakers_of_the_task():
     (instance, *_) = task.instances
     assert task.domain.prompt(instance)[0].content == "Please: Say c."
     assert task.domain.prompt_template.template == "Please: {instruction}"
-    assert task.domain.judge(instance, "c")
+    assert solves(task.domain, instance, "c")
     assert task.domain.gold_record(instance).output == "c"
     with pytest.raises(ConfigurationError, match="Asked asks 'user'"):  # it is not left out
         AskedTask().domain.gold_record(instance)
@@ -305,19 +300,36 @@ def test_a_source_that_cannot_be_taken_as_a_whole_says_so():
         Task(Words(), MathDomain(), name="words").whole()
 
 
+def _n_right(completed):
+    return {"right": float(sum(c.was_correct for c in completed))}
+
+
 def test_a_tasks_report_has_the_corpus_scores_of_its_domain():
     class Counting(MathDomain):
-        def corpus_scores(self, completed):
-            return {"right": float(sum(c.was_correct for c in completed))}
+        def report(self, task, completed):
+            return report_on(task, completed, _n_right)
 
     task = Task(Digits(), Counting())
     completed = task.evaluate(ScriptedPredictor(lambda conversation: "#### 5"))
     assert task.generate_performance_report(completed).scores == {"right": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("told", "teacher_context"), ("gold_complaints", "gold_errors")]
-)
-def test_a_domain_with_a_hook_of_an_old_name_is_refused(old, new):
-    with pytest.raises(ConfigurationError, match=rf"Mine\.{old}.*{new}"):
-        type("Mine", (Domain,), {old: lambda self: ""})
+def test_a_record_of_any_kind_is_a_problem_if_the_domain_says_so():
+    task = Task(Digits(), MathDomain())
+    pair = PreferenceDatum(instruction="1+1?", chosen="It is\n#### 2", rejected="#### 3")
+    assert task.problem_of(pair).answer == "2"
+    assert task.problem_of(TextDatum(text="1+1 is 2")) is None
+
+
+def test_a_chat_record_with_tools_is_a_problem_where_the_domain_makes_it_one():
+    call = ToolCall(name="add", arguments={"a": 1})
+    user = Message(role="user", content="1?")
+    said = Message(role="assistant", content="", tool_calls=(call,))
+    record = ChatDatum(messages=(user, said), tools=(Tool(name="add"),))
+    assert Task(Digits(), MathDomain()).problem_of(record) is None
+
+    class OfTools(MathDomain):
+        def problem_of_record(self, record):
+            return TaskInstance(id="i", task="t", instruction=record.messages[0].content)
+
+    assert Task(Digits(), OfTools()).problem_of(record).instruction == "1?"

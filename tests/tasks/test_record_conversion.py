@@ -2,7 +2,6 @@
 
 import pytest
 
-from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -21,7 +20,6 @@ from dataenvgym.tasks.record_conversion import (
     lesson_of,
     preference_of,
     prefix_records,
-    problem_of,
     record_of,
 )
 
@@ -101,12 +99,6 @@ def test_the_lesson_of_a_record_is_the_right_answer_to_its_prompt(record, output
     assert (lesson and (lesson.instruction, lesson.output)) == (output and ("q", output))
 
 
-def test_a_record_of_any_kind_is_a_problem_if_the_domain_says_so():
-    pair = PreferenceDatum(instruction="1+1?", chosen="It is\n#### 2", rejected="#### 3")
-    assert problem_of(MathDomain(), pair).answer == "2"
-    assert problem_of(MathDomain(), TextDatum(text="1+1 is 2")) is None
-
-
 ADD = Tool(name="add", parameters={"type": "object"})
 ASKED = Message(role="system", content="Be brief.", tools=(ADD,)), user("1+1, and 1 more?")
 TWO, THREE = (ToolCall(name="add", arguments={"a": a, "b": 1}) for a in (1, 2))
@@ -169,18 +161,6 @@ def test_two_whole_answers_are_a_preference_with_an_instruction():
 )
 def test_tries_that_first_differ_outside_of_the_students_turns_are_not_a_pair(wrong):
     assert preference_of(tried(*SOLVED), tried(*wrong), ASKED) is None
-
-
-def test_a_chat_record_with_tools_is_a_problem_where_the_domain_makes_it_one():
-    call = ToolCall(name="add", arguments={"a": 1})
-    record = ChatDatum(messages=(user("1?"), student("", call)), tools=(Tool(name="add"),))
-    assert problem_of(MathDomain(), record) is None
-
-    class OfTools(MathDomain):
-        def problem_of_record(self, record):
-            return TaskInstance(id="i", task="t", instruction=record.messages[0].content)
-
-    assert problem_of(OfTools(), record).instruction == "1?"
 
 
 def test_the_last_reply_has_its_calls_in_it():

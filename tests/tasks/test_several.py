@@ -5,8 +5,9 @@ import pytest
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, InvalidRecordError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import Provenance, SupervisedDatum
@@ -25,6 +26,16 @@ def parts():
 @pytest.fixture
 def task(parts):
     return SeveralTasks(parts)
+
+
+def firsts(task):
+    """The first training problem of each task, by name."""
+    train = task.on("train").instances
+    return {name: next(i for i in train if i.task == name) for name in task.tasks}
+
+
+def without_task(record):
+    return record.model_copy(update={"provenance": Provenance(skill=record.provenance.skill)})
 
 
 class Knowing:
@@ -98,29 +109,32 @@ def test_what_is_changed_in_the_sampling_is_changed_for_each(parts):
     assert [s.max_tokens for _, s in student.asked] == [own[0], own[0], own[1], own[1]]
 
 
-def test_a_record_is_of_the_task_that_has_its_skill(task, parts):
-    train = task.on("train").instances
-    for name, part in parts.items():
-        problem = next(i for i in train if i.task == name)
-        record = task.domain.gold_record(problem)
-        own = part.on("train").instances[0]
-        assert record == part.domain.gold_record(own)
-        assert task.domain.judge_record(record) == part.domain.judge_record(record)
-        made = task.domain.problem_of_record(record)
-        assert made is not None
+def test_a_record_is_judged_and_tried_by_the_task_that_its_provenance_names(task, parts):
+    for name, problem in firsts(task).items():
+        record = task.domain_of(problem).gold_record(problem)
+        assert record.provenance.task == name
+        domain, own = task.domain_of(record.provenance), parts[name].on("train").instances[0]
+        assert domain is parts[name].domain
+        assert without_task(record) == without_task(domain.gold_record(own))
+        made = task.problem_of(record)
         assert made.task == name
         (tried,) = task.attempt(ScriptedPredictor(lambda c, r=record: r.output), [made])
         assert tried.was_correct
+
+
+def test_a_record_that_names_no_task_is_refused(task):
+    record = SupervisedDatum(instruction="1 + 1?", output="#### 2")
+    with pytest.raises(InvalidRecordError, match="sums, facts"):
+        task.domain_of(record.provenance)
+    with pytest.raises(InvalidRecordError, match="sums, facts"):
+        RecordChecks(task).check([record])
 
 
 def test_records_of_a_task_whose_examples_are_always_shown_have_them_too(parts):
     shots = {"examples": [{"instruction": "1 + 1", "answer": "2"}]}
     sums = PocketMathTask(**SIZES, examples=shots, examples_for="always")
     task = SeveralTasks({**parts, "sums": sums})
-    train = task.on("train").instances
-    records = [
-        task.domain.gold_record(next(i for i in train if i.task == name)) for name in task.tasks
-    ]
+    records = [task.domain_of(one).gold_record(one) for one in firsts(task).values()]
     of_sums, of_facts = task.as_trained(records)
     assert of_sums.instruction == f"1 + 1\n2\n\n{records[0].instruction}"
     assert of_facts == records[1]
@@ -129,7 +143,7 @@ def test_records_of_a_task_whose_examples_are_always_shown_have_them_too(parts):
 def test_a_record_for_one_task_must_not_give_away_a_problem_of_another(task, parts):
     guard = EvaluatedProblems(task).overlap()
     fact = parts["facts"].instances[0].instruction
-    made = Provenance(agent="a", iteration=1, skill=parts["sums"].instances[0].skill)
+    made = Provenance(agent="a", iteration=1, task="sums")
     leak = SupervisedDatum(instruction=fact, output="#### 1", provenance=made)
     fine = SupervisedDatum(instruction="Who sings in the park?", output="Ann", provenance=made)
     assert leak in guard
@@ -167,27 +181,8 @@ def test_what_cannot_be_joined_is_refused(parts):
     shots = {"examples": [{"instruction": "1 + 1", "answer": "2"}]}
     with pytest.raises(ConfigurationError, match="sums"):
         SeveralTasks(parts, examples=shots)
-    with pytest.raises(ConfigurationError, match="common"):
-        SeveralTasks(parts).domain.make_environment(SeveralTasks(parts).instances)
-
-
-def test_a_skill_of_two_kinds_of_tasks_is_warned_of(parts):
-    class Unlabeled(PocketKnowledgeTask):
-        def load(self, split):
-            return [i.model_copy(update={"skill": "largest"}) for i in super().load(split)]
-
-    heard = []
-    with hearing_warnings(heard.append):
-        SeveralTasks(parts).part_of_skill("largest")
-        assert heard == []
-        SeveralTasks({**parts, "facts": Unlabeled(**SIZES)}).part_of_skill("largest")
-    assert "sums and facts both have the skill 'largest'" in heard[0]
-    with hearing_warnings(heard.append):
-        task = SeveralTasks(parts)
-        assert [task.part_of_skill("new"), task.part_of_skill("new")] == ["sums", "sums"]
-    assert heard[1:] == [
-        "several: records with the skill 'new', which no task has, count as those of sums"
-    ]
+    with pytest.raises(ConfigurationError, match="sums, facts"):
+        _ = SeveralTasks(parts).domain
 
 
 def test_a_split_that_does_not_exist_is_refused(task):

@@ -15,6 +15,8 @@ from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.interfaces import Reply
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import solves
+from dataenvgym.tasks.metrics.answers import answers_of
 from dataenvgym.tasks.record_conversion import record_of
 from dataenvgym.tasks.rollouts import speakers_of
 from tests.calls_files import write_dialogues
@@ -51,12 +53,12 @@ TASKS = {
 def gold_replies(domain, problem):
     if isinstance(domain, DialogueDomain):
         return list(islice(domain.gold_replies(problem), 8))
-    return [next(way for way in domain.ways_to_answer(problem) if domain.judge(problem, way))]
+    return [next(way for way in domain.ways_to_answer(problem) if solves(domain, problem, way))]
 
 
-def played(domain, problem, replies):
+def played(task, problem, replies):
     """Everything that the replies have done, and the finished try."""
-    with closing(domain.make_environment()) as environment:
+    with closing(task.domain.make_environment()) as environment:
         environment.reset(seed=0, options={"instance": problem})
         for reply in replies:
             conversation, *end, info = environment.step(reply)
@@ -66,7 +68,7 @@ def played(domain, problem, replies):
     completed = CompletedTaskInstance(
         instance=problem, transcript=conversation, reward=end[0], was_correct=info["was_correct"]
     )
-    return (heard, end, info, domain.answer_given(completed)), completed
+    return (heard, end, info, answers_of(task, [completed])), completed
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -77,19 +79,19 @@ def test_a_thought_before_a_reply_changes_nothing(name, tmp_path):
     for number, problem in enumerate(list(task.instances)[:6]):
         gold = gold_replies(domain, problem)
         for replies in (gold, ["Hm."] * len(gold)):
-            effects, plain = played(domain, problem, replies)
+            effects, plain = played(task, problem, replies)
             n_right += replies is gold and plain.was_correct
             for thought in THOUGHTS:
                 drafts = [thought.format(draft) for draft in (*gold[::-1], "No.")][: len(replies)]
                 behind = [draft + reply for draft, reply in zip(drafts, replies, strict=True)]
-                found, completed = played(domain, problem, behind)
+                found, completed = played(task, problem, behind)
                 assert found == effects, (thought, number)
                 said = [m.content for m in completed.transcript if m.role == "assistant"]
                 assert any(drafts[0].rstrip("\n") in text for text in said)
                 assert "</think>" in str(record_of(completed))
-        nothing = played(domain, problem, [""] * len(gold))[0]
+        nothing = played(task, problem, [""] * len(gold))[0]
         for thought in UNFINISHED:
-            assert played(domain, problem, map(thought.format, gold))[0] == nothing, thought
+            assert played(task, problem, map(thought.format, gold))[0] == nothing, thought
     assert n_right > 0
     task.close()
 

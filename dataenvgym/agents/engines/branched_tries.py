@@ -16,7 +16,6 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     Reply,
     SamplingParameters,
-    TaskInterface,
 )
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -27,6 +26,7 @@ from dataenvgym.records import (
 from dataenvgym.records.plans import Plan
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng, derive_seed
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.judging import Unscored
 from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
 from dataenvgym.tasks.rollouts.speakers import with_student
@@ -59,7 +59,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 6,
         temperature: float = 1.0,
@@ -137,7 +137,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
         if len(alike) < 2:
             return ()
         place = self._branched_at[alike[0].instance.id]
-        prompt = self.task.domain.prompt(alike[0].instance)
+        prompt = self.task.prompt(alike[0].instance)
         records = []
         for done in alike:
             turns = students_turns(done, prompt)
@@ -147,7 +147,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
 
     def _located(self, tries: Sequence[CompletedTaskInstance], seed: int) -> dict[str, int]:
         """By problem, the index in the transcript of the turn to play again."""
-        turns = [students_turns(d, self.task.domain.prompt(d.instance)) for d in tries]
+        turns = [students_turns(d, self.task.prompt(d.instance)) for d in tries]
         if self.judge is None:
             drawn = [derive_rng(seed, "turn", d.instance.id) for d in tries]
             return {
@@ -159,7 +159,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
         verdicts = named_turns(
             self.judge,
             played,
-            domain=self.task.domain,
+            task=self.task,
             most=1,
             prompt=self.turn_prompt,
             several=False,

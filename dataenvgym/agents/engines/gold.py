@@ -9,14 +9,15 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import check_at_least
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan
-from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 
 
 def gold_records(
-    task: TaskInterface, instances: Sequence[TaskInstance]
+    task: Task, instances: Sequence[TaskInstance]
 ) -> list[SupervisedDatum | ChatDatum]:
     """Make a record of each instance that allows one; a warning names the others.
 
@@ -24,7 +25,7 @@ def gold_records(
         ConfigurationError: if the task makes no environments to try the gold answers in.
     """
     tried = attemptable(task)
-    found = [(instance.id, tried.domain.gold_record(instance)) for instance in instances]
+    found = [(instance.id, tried.gold_record(instance)) for instance in instances]
     if missing := [id for id, record in found if record is None]:
         warn_run(
             f"{len(missing)} of {len(found)} training problems of task {tried.name!r} are not "
@@ -49,9 +50,9 @@ class GoldEngine:
 
     skills: Sequence[str] = ()
 
-    def __init__(self, task: TaskInterface, *, parts: int = 1) -> None:
+    def __init__(self, task: Task, *, parts: int = 1) -> None:
         check_at_least(1, parts=parts)
-        self._task = task_of(task)
+        self._task = task
         self._parts = parts
         self._given = 0
 

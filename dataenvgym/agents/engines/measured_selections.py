@@ -21,10 +21,10 @@ import numpy as np
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.agents.engines.record_pool import Candidates
 from dataenvgym.errors import ConfigurationError, check_above, check_at_least
-from dataenvgym.interfaces import AblePredictor, TaskInterface, can
+from dataenvgym.interfaces import AblePredictor, can
 from dataenvgym.records import TrainingDatum
 from dataenvgym.records.plans import EngineFit
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 
 
 class _MeasuredSelection(ABC):
@@ -78,8 +78,8 @@ class _WithTargets(_MeasuredSelection):
         task: the task with that split.
     """
 
-    def __init__(self, task: TaskInterface) -> None:
-        self._task = task_of(task)
+    def __init__(self, task: Task) -> None:
+        self._task = task
 
     def _targets(self) -> list[list[TrainingDatum]]:
         """The gold records of each skill of the validation split; those without one together."""
@@ -104,7 +104,7 @@ class LossDifferenceSelection(_WithTargets):
 
     measure = "loss minus that of the reference"
 
-    def __init__(self, task: TaskInterface) -> None:
+    def __init__(self, task: Task) -> None:
         super().__init__(task)
         self._irreducible: Sequence[float] | None = None
 
@@ -133,7 +133,7 @@ class GradientSelection(_WithTargets):
 
     measure = "influence"
 
-    def __init__(self, task: TaskInterface, *, warmup: float = 0.05, epochs: int = 4) -> None:
+    def __init__(self, task: Task, *, warmup: float = 0.05, epochs: int = 4) -> None:
         super().__init__(task)
         check_at_least(1, epochs=epochs)
         check_at_least(0, 1, warmup=warmup)

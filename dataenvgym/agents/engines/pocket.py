@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, Provenance, TrainingDatum
 from dataenvgym.records.plans import Assignment, Plan
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.pocket import family_of, find_skill
 
 
@@ -36,7 +36,7 @@ class PocketEngine:
         ConfigurationError: if it is not a pocket task.
     """
 
-    def __init__(self, task: TaskInterface) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
         self._family = family_of(task)
 
@@ -55,7 +55,7 @@ class PocketEngine:
         Skips examples that it cannot read. Writes fewer records when a skill runs out of exercises.
         """
         questions: set[str] = set()
-        domain = task_of(self._task).domain
+        domain = self._task.domain
         records: list[TrainingDatum] = []
         for assignment in plan:
             for _ in range(assignment.count):

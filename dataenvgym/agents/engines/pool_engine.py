@@ -21,13 +21,13 @@ from pydantic import JsonValue
 
 from dataenvgym.agents.engines.record_pool import Candidates, RecordPool
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_above, check_at_least
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan, credited, engine_fit
 from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import last_reply
 from dataenvgym.tasks.metrics.answers import answers_of
-from dataenvgym.tasks.record_conversion import problem_of
 
 
 @runtime_checkable
@@ -66,7 +66,7 @@ class UncertaintySelection:
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 4,
         temperature: float = 1.0,
@@ -94,7 +94,7 @@ class UncertaintySelection:
 
     def _uncertainty(self, asked: Candidates, positions: Sequence[int]) -> list[float]:
         """The uncertainty at each position; 0.0 if fewer than two samples came back."""
-        found = {p: problem_of(self._task.domain, asked.pool.records[p]) for p in positions}
+        found = {p: self._task.problem_of(asked.pool.records[p]) for p in positions}
         problems = {p: problem for p, problem in found.items() if problem is not None}
         if found and not problems:
             raise ConfigurationError(
@@ -157,7 +157,7 @@ class PoolEngine:
     def __init__(
         self,
         selection: Selection,
-        task: TaskInterface,
+        task: Task,
         *,
         path: str | Path | None = None,
         nearest: int = 10,

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
-from dataenvgym.interfaces import PredictorInterface, Stateful, TaskInterface
+from dataenvgym.interfaces import PredictorInterface, Stateful
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -30,8 +30,9 @@ from dataenvgym.records.plans import (
     engine_fit,
     generated,
 )
-from dataenvgym.tasks.adapted_task import attemptable, task_of
-from dataenvgym.tasks.record_conversion import preference_of, problem_of
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.record_conversion import preference_of
 
 
 class PreferenceEngine:
@@ -52,7 +53,7 @@ class PreferenceEngine:
     def __init__(
         self,
         engine: Engine,
-        task: TaskInterface,
+        task: Task,
         *,
         temperature: float = 0.0,
         rounds: int = 4,
@@ -60,7 +61,7 @@ class PreferenceEngine:
     ) -> None:
         check_at_least(1, rounds=rounds, most_tries=most_tries)
         self.engine = engine
-        self._task = task_of(task)
+        self._task = task
         self.rounds = rounds
         self.most_tries = most_tries
         self._sampling = self._task.sampling.model_copy(update={"temperature": temperature})
@@ -96,7 +97,6 @@ class PreferenceEngine:
         pairs: dict[str, PreferenceDatum] = {}
         tried: set[str] = set()
         error_rate = 0.5
-        domain = self._task.domain
         for _ in range(self.rounds):
             tries = math.ceil((wanted - len(pairs)) / error_rate)
             if (tries := min(tries, int(wanted * self.most_tries) - len(tried))) <= 0:
@@ -117,7 +117,7 @@ class PreferenceEngine:
                     "the preference engine needs supervised records to try the student on, and "
                     f"the engine in it writes records of kind {written[0].kind!r}"
                 )
-            framed = (r if isinstance(r, ChatDatum) else domain.frame(r) for r in answered)
+            framed = (r if isinstance(r, ChatDatum) else self._task.frame(r) for r in answered)
             records = [record for record in framed if _question(record) not in tried]
             tried.update(map(_question, records))
             for pair in self._errors(records, predictor, rng):
@@ -134,8 +134,7 @@ class PreferenceEngine:
         rng: np.random.Generator,
     ) -> list[PreferenceDatum]:
         sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**62))})
-        domain = self._task.domain
-        problems = [(r, p) for r in records if (p := problem_of(domain, r)) is not None]
+        problems = [(r, p) for r in records if (p := self._task.problem_of(r)) is not None]
         tried = self._task.attempt(predictor, [p for _, p in problems], sampling=sampling)
         return [
             pair
@@ -148,7 +147,7 @@ class PreferenceEngine:
         self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
         """Prefer the record's answer to the student's; None if it said nothing, or the same."""
-        prompt = self._task.domain.prompt(tried.instance)  # may be longer than the record's
+        prompt = self._task.prompt(tried.instance)  # may be longer than the record's
         if isinstance(record, ChatDatum):
             before, whole = len(prompt), record.conversation
             way = whole[before:] if whole[:before] == prompt else whole[-1:]

@@ -16,7 +16,7 @@ from dataenvgym import exact_json
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.environments.checks import ACCEPTED
 from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import (
     KTODatum,
     PreferenceDatum,
@@ -25,7 +25,7 @@ from dataenvgym.records import (
     parse_training_datum,
 )
 from dataenvgym.records.plans import Assignment, Plan
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 
 _DIMENSIONS = 2**18
 _TOKEN = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[^\W\d_]+|[^\w\s]")
@@ -95,8 +95,8 @@ class RecordPool:
         taken: positions of the records that were taken; each is taken only once.
     """
 
-    def __init__(self, task: TaskInterface, path: str | Path | None = None) -> None:
-        self._task = task_of(task)
+    def __init__(self, task: Task, path: str | Path | None = None) -> None:
+        self._task = task
         self._path = None if path is None else Path(path).expanduser()
         self.taken: set[int] = set()
         self._likeness_to = lru_cache(maxsize=512)(
@@ -110,15 +110,15 @@ class RecordPool:
     @cached_property
     def records(self) -> tuple[TrainingDatum, ...]:
         """All of them, loaded once."""
-        domain = self._task.domain
         found: list[TrainingDatum] = []
         if self._path is None:
             found += gold_records(self._task, self._task.on("train").instances)
         for record in _read(self._path) if self._path else ():
             if isinstance(record, SupervisedDatum):
-                record = domain.frame(record)
+                record = self._task.frame(record)
             elif isinstance(record, PreferenceDatum | KTODatum):
-                record = domain.prompt_template.frame(record)
+                template = self._task.domain_of(record.provenance).prompt_template
+                record = template.frame(record)
             found.append(record)
         if not found:
             source = self._path or "the task's train split"
@@ -160,8 +160,7 @@ class RecordPool:
 
     def likeness_to(self, position: int) -> np.ndarray:
         """The similarity of each record's question to that of one of them (size,)."""
-        question = self._task.domain.prompt_template.instruction_in(self.records[position].question)
-        similarity: np.ndarray = self._likeness_to(question)
+        similarity: np.ndarray = self._likeness_to(self._question(self.records[position]))
         return similarity
 
     def likeness(self, assignment: Assignment) -> np.ndarray:
@@ -181,9 +180,11 @@ class RecordPool:
 
     @cached_property
     def _similarity(self) -> TextSimilarity:
-        questions = [record.question for record in self.records]
-        template = self._task.domain.prompt_template
-        return TextSimilarity([template.instruction_in(question) for question in questions])
+        return TextSimilarity([self._question(record) for record in self.records])
+
+    def _question(self, record: TrainingDatum) -> str:
+        template = self._task.domain_of(record.provenance).prompt_template
+        return template.instruction_in(record.question)
 
 
 class Candidates(NamedTuple):

@@ -11,12 +11,12 @@ import numpy as np
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TaskInterface
+from dataenvgym.interfaces import Ask, PredictorInterface, Reply
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
 from dataenvgym.records.plans import Plan
 from dataenvgym.records.tool_formats import as_reply, said_in
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.judging import Unscored, dialogue_text
 from dataenvgym.tasks.judging.published import name_indexes
 from dataenvgym.tasks.judging.turns import NamedTurn, judge_turns
@@ -52,7 +52,7 @@ def named_turns(
     judge: PredictorInterface,
     played: Sequence[tuple[CompletedTaskInstance, Sequence[int]]],
     *,
-    domain: Domain | None = None,
+    task: Task | None = None,
     most: int | None = None,
     prompt: Prompt | str = "social_turns",
     several: bool = True,
@@ -61,7 +61,7 @@ def named_turns(
 
     Args:
         played: finished tries, each with the places of the student's turns in its transcript.
-        domain: names the characters for prompts with `{who}` and `{partner}`.
+        task: names the characters for prompts with `{who}` and `{partner}`.
         most: the most turns that it can name; None allows all.
         prompt: for which turns: one with `{dialogue}` (see `judge_turns`), or with `{history}` (see
             `judging.published`), which has the score of the task's goal, or else the reward.
@@ -79,7 +79,10 @@ def named_turns(
             for m in done.transcript
         ]
         if "history" in words.names:
-            who, partner = domain.characters(done.instance) if domain else ("agent1", "agent2")
+            who, partner = "agent1", "agent2"
+            domain = task and task.domain_of(done.instance)
+            if isinstance(domain, DialogueDomain):
+                who, partner = domain.characters(done.instance)
             found = yield from name_indexes(
                 words,
                 done.transcript[: turns[-1] + 1] if turns else (),
@@ -151,7 +154,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 8,
         temperature: float = 1.0,
@@ -200,7 +203,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
     def learn_all(
         self, problems: Sequence[Sequence[CompletedTaskInstance]]
     ) -> list[Sequence[ScoredDatum]]:
-        prompts = [self.task.domain.prompt(tries[0].instance) for tries in problems]
+        prompts = [self.task.prompt(tries[0].instance) for tries in problems]
         played = [
             [(done, students_turns(done, prompt)) for done in tries if self._lost.keeps(done)]
             for tries, prompt in zip(problems, prompts, strict=True)
@@ -216,7 +219,7 @@ class ScoredTriesEngine(SelfTeachingEngine):
             verdicts = named_turns(
                 self.judge,
                 judged,
-                domain=self.task.domain,
+                task=self.task,
                 most=self.most_named,
                 prompt=self.turn_prompt,
             )

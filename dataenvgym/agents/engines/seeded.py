@@ -34,12 +34,12 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import (
     PredictorInterface,
     SamplingParameters,
-    TaskInterface,
     TeacherInterface,
 )
 from dataenvgym.records import SupervisedDatum, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan, credited
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.pocket import Exercise, family_of
 from dataenvgym.teachers.prompts import Prompt, as_prompt
 from dataenvgym.teachers.structured import ask_json
@@ -80,7 +80,7 @@ class PocketRewriter:
         task: a task of the pocket family.
     """
 
-    def __init__(self, operands: Operands = "mixed", *, task: TaskInterface) -> None:
+    def __init__(self, operands: Operands = "mixed", *, task: Task) -> None:
         check_one_of(get_args(Operands), operands=operands)
         self.operands = operands
         self._family = family_of(task)
@@ -130,7 +130,7 @@ class TeacherRewriter:
     def __init__(
         self,
         teacher: TeacherInterface,
-        task: TaskInterface,
+        task: Task,
         *,
         prompt: Prompt | Mapping[str, Any] | str = "rewrite",
         temperature: float = 1.0,
@@ -138,7 +138,7 @@ class TeacherRewriter:
         max_tokens: int = 2048,
     ) -> None:
         self._teacher = teacher
-        self._domain = task_of(task).domain
+        self._task = task
         self._prompt = as_prompt(prompt, needs=("instruction", "output"), may=("count",))
         self._sampling = SamplingParameters(
             temperature=temperature, top_p=top_p, max_tokens=max_tokens
@@ -170,17 +170,18 @@ class TeacherRewriter:
         numbers, kept = (sorted(_NUMBER.findall(r.instruction)) for r in (seed, record))
         if record.instruction == seed.instruction or numbers != kept:
             return None
+        domain = self._task.domain_of(record.provenance)
         if record.output.split() != seed.output.split():
             alone = seed.model_copy(update={"system": "", "history": ()})
-            if (problem := self._domain.problem_of_record(alone)) is None:
+            if (problem := domain.problem_of_record(alone)) is None:
                 return None
-            before, after = (self._domain.answer_class(problem, r.output) for r in (seed, record))
+            before, after = (domain.answer_class(problem, r.output) for r in (seed, record))
             if before is None or after is None:
                 return None
-            if before != after and not self._domain.same_answer(problem, before, after):
+            if before != after and not domain.same_answer(problem, before, after):
                 return None
         try:
-            return None if self._domain.judge_record(record) is False else record
+            return None if domain.judge_record(record) is False else record
         except SandboxError as error:
             _log.warning("a rewritten record was not judged: %s", error)
             return record
@@ -206,7 +207,7 @@ class SeededEngine:
     def __init__(
         self,
         rewriter: Rewriter,
-        task: TaskInterface,
+        task: Task,
         *,
         path: str | Path | None = None,
         nearest: int = 10,
@@ -214,7 +215,7 @@ class SeededEngine:
     ) -> None:
         check_at_least(1, nearest=nearest, attempts=attempts)
         self.rewriter = rewriter
-        self._domain = task_of(task).domain
+        self._task = task
         self.seeds = RecordPool(task, path)
         self.nearest = nearest
         self.attempts = attempts
@@ -272,7 +273,7 @@ class SeededEngine:
                 key = hashlib.sha256(text.encode()).hexdigest()[:16]  # short: there are many
                 if key not in self._written:
                     self._written.add(key)
-                    written[slot] = credited(self._domain.frame(record), plan[slots[slot]])
+                    written[slot] = credited(self._task.frame(record), plan[slots[slot]])
             fruitless = fruitless + 1 if len(written) == before else 0
         return [written[slot] for slot in sorted(written)]
 
@@ -285,5 +286,9 @@ class SeededEngine:
     @cached_property
     def _plain(self) -> list[SupervisedDatum | None]:
         """Each seed without the task's prompt; None for a record that is not supervised."""
-        plain = map(self._domain.unframe, self.seeds.records)
+        plain = []
+        for record in self.seeds.records:
+            domain = self._task.domain_of(record.provenance)
+            from_prompt = domain if isinstance(domain, DialogueDomain) else domain.prompt_template
+            plain.append(from_prompt.unframe(record))
         return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]

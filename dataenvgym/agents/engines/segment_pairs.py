@@ -18,7 +18,6 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     Reply,
     SamplingParameters,
-    TaskInterface,
 )
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -27,6 +26,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.records.plans import Plan
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.judging import Unscored
 from dataenvgym.tasks.judging.published import end_segment
 from dataenvgym.tasks.record_conversion import segment_preference_of, students_turns
@@ -69,7 +69,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 6,
         temperature: float = 1.0,

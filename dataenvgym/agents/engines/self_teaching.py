@@ -23,11 +23,12 @@ from pydantic import JsonValue
 
 from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.events import tell
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted_task import attemptable, task_of
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.answers import answers_of, classes_of, sameness_of
 from dataenvgym.tasks.record_conversion import preference_of, prefix_records, record_of
 
@@ -55,7 +56,7 @@ class SelfTeachingEngine(ABC):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 8,
         temperature: float = 1.0,
@@ -63,7 +64,7 @@ class SelfTeachingEngine(ABC):
     ) -> None:
         check_at_least(1, samples=samples, tries=tries)
         check_above(0, temperature=temperature)  # greedy answers are all alike
-        self.task = task_of(task)
+        self.task = task
         self.samples = samples
         self.tries = tries
         changes = {"temperature": temperature, "top_p": 1.0}
@@ -182,7 +183,7 @@ class SelfAnswersEngine(SelfTeachingEngine):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 8,
         temperature: float = 1.0,
@@ -200,7 +201,7 @@ class SelfAnswersEngine(SelfTeachingEngine):
         """Make a record of the picked try, and with `prefixes` of its beginnings."""
         if (picked := self.pick(tries)) is None:
             return ()
-        prompt = self.task.domain.prompt(picked.instance)
+        prompt = self.task.prompt(picked.instance)
         if self.prefixes:
             return prefix_records(picked, prompt)
         record = record_of(picked, prompt)
@@ -237,7 +238,7 @@ class SelfConsistencyEngine(SelfAnswersEngine):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         agreement: float = 0.75,
         most_agreement: float = 1.0,
@@ -294,7 +295,7 @@ class ContrastEngine(SelfTeachingEngine):
         wrong = [c for c in tries if not c.was_correct and c.error is None]
         if not right or not wrong:
             return ()
-        prompt = self.task.domain.prompt(tries[0].instance)
+        prompt = self.task.prompt(tries[0].instance)
         pairs = (preference_of(one, other, prompt) for one in right for other in wrong)
         found = [pair for pair in pairs if pair is not None]
         return sorted(found, key=lambda pair: -len(pair.prompt))[:1]

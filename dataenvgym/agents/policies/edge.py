@@ -13,10 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dataenvgym.errors import check_above, check_at_least
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.plans import Assignment, Plan, PolicyFit, Situation, apportion
 from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 
 
 class EdgePolicy:
@@ -37,7 +38,7 @@ class EdgePolicy:
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 4,
         temperature: float = 0.5,

@@ -11,13 +11,12 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     Reply,
     SamplingParameters,
-    TaskInterface,
 )
 from dataenvgym.options import Given
 from dataenvgym.records import Conversation, Message, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted_task import attemptable, task_of
-from dataenvgym.tasks.record_conversion import problem_of
+from dataenvgym.tasks.adapted_task import attemptable
+from dataenvgym.tasks.base import Task
 
 
 class AlreadyKnownCheck:
@@ -42,7 +41,7 @@ class AlreadyKnownCheck:
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 0,
         share: float = 1.0,
@@ -53,7 +52,7 @@ class AlreadyKnownCheck:
         check_at_least(0, samples=samples)
         check_at_least(0, 1, share=share)
         check_above(0, share=share, temperature=temperature)
-        self._task = task_of(task)
+        self._task = task
         self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
         self._samples = samples
         self._share = share
@@ -68,8 +67,8 @@ class AlreadyKnownCheck:
         except ConfigurationError as error:  # a task without environments cannot be judged
             return [Failure(reason=str(error))] * len(records)
         passes: list[bool | Failure] = [True] * len(records)
-        domain = self._task.domain
-        taught = {i: p for i, r in enumerate(records) if (p := problem_of(domain, r)) is not None}
+        found = map(self._task.problem_of, records)
+        taught = {i: problem for i, problem in enumerate(found) if problem is not None}
         warn_of_idle_check(self.reason, records, len(taught))
         greedy = self._right(taught, predictor, self._greedy)
         left = {i: taught[i] for i, verdict in greedy.items() if verdict is True}

@@ -12,14 +12,13 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     Reply,
     SamplingParameters,
-    TaskInterface,
     TeacherInterface,
 )
 from dataenvgym.options import Given
 from dataenvgym.records import LabeledAnswer, TaskInstance, TrainingDatum, all_hold
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import Domain, gives
 from dataenvgym.tasks.metrics.answers import classes_of, sameness_of
 from dataenvgym.teachers.prompts import Prompt, as_prompt
 
@@ -57,7 +56,7 @@ class WrongAnswerCheck:
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         teacher: TeacherInterface | None = None,
         *,
         samples: int = 5,
@@ -68,11 +67,12 @@ class WrongAnswerCheck:
         seed: Given[int] = 0,
     ) -> None:
         check_at_least(1, samples=samples)
-        self._task = task_of(task)
-        self._domain = self._task.domain
+        self._task = task
         self._prompt = as_prompt(prompt, needs=("instruction",), may=("answer_form",))
         self._no_majority = _no_majority(self._task, teacher, self._prompt)
-        if needs_judge and self._no_majority and not self._domain.judges_records:
+        judges = (type(part.domain).judge_record for part in self._task.parts.values())
+        judges_none = all(judge is Domain.judge_record for judge in judges)
+        if needs_judge and self._no_majority and judges_none:
             raise ConfigurationError(
                 "quality check wrong_answer: nothing judges the records. Task "
                 f"{self._task.name!r} has no judge_record, and {self._no_majority}; or leave the "
@@ -89,7 +89,7 @@ class WrongAnswerCheck:
         verdicts: list[bool | Failure | None] = []
         for record in records:
             try:
-                verdicts.append(self._domain.judge_record(record))
+                verdicts.append(self._task.domain_of(record.provenance).judge_record(record))
             except ConfigurationError:
                 raise
             except DataEnvGymError as error:
@@ -111,22 +111,23 @@ class WrongAnswerCheck:
         if self._no_majority:
             return [Failure(reason=self._no_majority) if some else None for some in labeled]
         problems = {
-            problem: TaskInstance(id="record", task=self._task.name, instruction=problem)
-            for some in labeled
-            for _, problem in some
+            text: TaskInstance(
+                id="record", task=record.provenance.task or self._task.name, instruction=text
+            )
+            for record, some in zip(records, labeled, strict=True)
+            for _, text in some
         }
         solved = self._solved(teacher, problems)
         found: list[bool | Failure | None] = []
         for some in labeled:
-            rights = [(one, problems[p], solved[p]) for one, p in some]
-            verdict = all_hold(
-                [
-                    one.holds(self._domain.gives(problem, one.text, right))
-                    if isinstance(right, str)
-                    else None
-                    for one, problem, right in rights
-                ]
+            rights = [(one, problems[text], solved[text]) for one, text in some]
+            held = (
+                one.holds(gives(self._task.domain_of(problem), problem, one.text, right))
+                if isinstance(right, str)
+                else None
+                for one, problem, right in rights
             )
+            verdict = all_hold([*held])
             failures = (right for *_, right in rights if isinstance(right, Failure))
             found.append(next(failures, None) if verdict is None else verdict)
         return found
@@ -139,41 +140,43 @@ class WrongAnswerCheck:
         Asks again while a problem has no majority. A problem without a majority is a failure if one
         of its questions failed.
         """
-        given: dict[str, list[str]] = {problem: [] for problem in problems}
+        given: dict[str, list[str]] = {text: [] for text in problems}
         solved: dict[str, str | None] = dict.fromkeys(problems)
         failures: dict[str, Failure] = {}
         for number in range(self._samples):
-            left = [problem for problem in problems if solved[problem] is None]
-            replies = self._asked(teacher, left, number)
-            for problem, reply in zip(left, replies, strict=True):
+            left = [text for text in problems if solved[text] is None]
+            replies = self._asked(teacher, [problems[text] for text in left], number)
+            for text, reply in zip(left, replies, strict=True):
                 if isinstance(reply, Failure):
-                    failures.setdefault(problem, reply)
+                    failures.setdefault(text, reply)
                     continue
                 try:
-                    answer = self._domain.answer_class(problems[problem], reply.text)
+                    answer = self._task.domain_of(problems[text]).answer_class(
+                        problems[text], reply.text
+                    )
                 except DataEnvGymError:  # the problem cannot be judged by an answer alone
                     continue
                 if answer is not None:
-                    given[problem].append(answer)
-                    same = sameness_of(self._task, problems[problem])
-                    found, votes = classes_of(given[problem], same)
+                    given[text].append(answer)
+                    same = sameness_of(self._task, problems[text])
+                    found, votes = classes_of(given[text], same)
                     most = max(range(len(found)), key=votes.count)
                     if votes.count(most) > self._samples / 2:
-                        solved[problem] = found[most]
+                        solved[text] = found[most]
             if all(isinstance(reply, Failure) for reply in replies):
                 break
         return {p: failures.get(p) if answer is None else answer for p, answer in solved.items()}
 
     def _asked(
-        self, teacher: TeacherInterface, problems: Sequence[str], number: int
+        self, teacher: TeacherInterface, problems: Sequence[TaskInstance], number: int
     ) -> Sequence[Reply | Failure]:
         """The teacher's replies in this round, one for each problem."""
         seed = derive_seed(self._seed, "wrong_answer", number)
         sampling = self._sampling.model_copy(update={"seed": seed})
-
-        form = self._domain.answer_form
+        forms = [self._task.domain_of(problem).answer_form for problem in problems]
         conversations = [
-            self._prompt.render(instruction=problem, answer_form=form) for problem in problems
+            self._prompt.render(instruction=problem.instruction, answer_form=form)
+            for problem, form in zip(problems, forms, strict=True)
         ]
         try:
             outcomes = teacher.ask(conversations, sampling, purpose="quality") if problems else []
@@ -192,7 +195,8 @@ def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -
     """Why a teacher's majority cannot judge any record, and what to do; None if it can."""
     if teacher is None:
         return "there is no teacher: choose one, such as teacher=openai teacher.model=NAME"
-    if "answer_form" in prompt.names and not task.domain.answer_form:
+    has_form = any(part.domain.answer_form for part in task.parts.values())
+    if "answer_form" in prompt.names and not has_form:
         return (
             "its domain has no `answer_form`, so a teacher's answers cannot be compared: give it "
             "one, or give the check your own prompt that says how to answer "

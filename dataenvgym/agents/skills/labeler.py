@@ -34,10 +34,11 @@ from dataenvgym.agents.skills.embeddings import (
     require_scikit_learn,
 )
 from dataenvgym.errors import ConfigurationError, check_one_of
-from dataenvgym.interfaces import SkillLabel, TaskInterface
+from dataenvgym.interfaces import SkillLabel
 from dataenvgym.options import Given, takes
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import Split
 
 _SPLITS = ("validation", "train")
@@ -56,7 +57,7 @@ class LabelerOptions:
         seed: of all random choices.
     """
 
-    task: TaskInterface | None = None
+    task: Task | None = None
     directory: Given[str | Path | None] = None
     embedder: EmbedderInterface | None = None
     splits: Sequence[str] = ("validation",)
@@ -149,12 +150,12 @@ class CatalogLabeler(ABC):
 
     @property
     def _task_name(self) -> str:
-        return type(self.task).__name__ if self.task is None else task_of(self.task).name
+        return type(self.task).__name__ if self.task is None else self.task.name
 
     def _instances(self) -> tuple[TaskInstance, ...]:
         if self.task is None:
             return ()
-        task = task_of(self.task)
+        task = self.task
         tasks = [task.on(split) for split in self.splits] if task.offers("on") else [task]
         return tuple(i for each in tasks for i in known_instances(each))
 

@@ -43,7 +43,7 @@ class MyAgent:
         problems = list(self.task.on("train").instances)
         weak = [problem for problem in problems if problem.skill in wrong] or problems
         chosen = rng.sample(weak, min(self.records, len(weak)))
-        records = [self.task.domain.gold_record(problem) for problem in chosen]
+        records = [self.task.gold_record(problem) for problem in chosen]
         return [record for record in records if record is not None]
 
     def step(self) -> None:

@@ -31,7 +31,7 @@ def test_answers_are_judged_and_a_second_try_earns_less() -> None:
 def test_every_training_problem_has_a_gold_record() -> None:
     task = MyTask()
     problems = task.on("train").instances
-    assert all(task.domain.gold_record(problem) is not None for problem in problems)
+    assert all(task.gold_record(problem) is not None for problem in problems)
 
 
 def test_equal_answers_are_equal_however_they_are_written() -> None:

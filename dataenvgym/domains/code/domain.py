@@ -16,13 +16,15 @@ from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     LabeledAnswer,
+    PerformanceReport,
     SupervisedDatum,
     TaskInstance,
 )
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.tasks.domain import Domain, last_reply
+from dataenvgym.tasks.domain import Domain, each_answer, last_reply, question_of
+from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.scoring.code.extraction import extract_code
 
 _log = logging.getLogger(__name__)
@@ -56,26 +58,24 @@ class CodeDomain(Domain):
             options={"packages": True} if options.packages else {},
         )
         self.prompt_template = options.prompt
-        self.make_environment()  # raises here if an option is invalid
+        CodeEnvironment((), options, shared=self.sandbox)  # raises here if an option is invalid
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> CodeEnvironment:
-        return CodeEnvironment(instances, self._options, shared=self.sandbox)
-
-    def check_ready(self) -> None:
-        """Open the sandbox.
+        """A new environment, with an open sandbox.
 
         Raises:
             ConfigurationError: if it cannot be opened here; the message lists the remedies.
         """
         self.sandbox.box()
+        return CodeEnvironment(instances, self._options, shared=self.sandbox)
 
     def close(self) -> None:
         """Close the sandbox; nothing can be judged afterwards."""
         self.sandbox.close()
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The record as a problem, with the tests that `judge_answer` would run; or None."""
-        if (plain := self.question_of_record(record)) is None:
+        """The record as a problem, with the tests that `judge_record` would run; or None."""
+        if (plain := question_of(record, self.prompt_template)) is None:
             return None
         question = plain.instruction
         if (problem := self.known_problem(question)) is None:
@@ -108,14 +108,13 @@ class CodeDomain(Domain):
             ]
         return hashlib.sha256("\0".join(shown).encode("utf-8", "replace")).hexdigest()[:16]
 
-    def has_answer(self, completed: CompletedTaskInstance) -> bool:
-        """Whether there is code in the last message; it is not run."""
-        problem, reply = completed.instance.data_as(CodeProblem), last_reply(completed) or ""
-        code = extract_code(said_in(reply), problem.entry_point, starter=problem.starter)
-        return code is not None
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        """The report; a last message with code is an answer, and the code is not run again."""
+        return report_on(task, completed, has_answer=has_code)
 
-    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
-        """Whether an answer is right: its code passes the tests of its question.
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
+        """Whether the code of its answers passes the tests of their question, as labeled.
 
         If the question is that of a known problem, such as one of the training split, that
         problem's tests are run; otherwise the tests in the question (asserts or `>>>` examples).
@@ -148,3 +147,10 @@ class CodeDomain(Domain):
     @cached_property
     def _known_problems(self) -> dict[str, CodeProblem]:
         return {instance.instruction: instance.data_as(CodeProblem) for instance in self._known()}
+
+
+def has_code(completed: CompletedTaskInstance) -> bool:
+    """Whether there is code in the last message."""
+    problem, reply = completed.instance.data_as(CodeProblem), last_reply(completed) or ""
+    code = extract_code(said_in(reply), problem.entry_point, starter=problem.starter)
+    return code is not None

@@ -24,9 +24,9 @@ from dataenvgym.domains.code.problem import CodeProblem, ProgramTest, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import called_function, emptied
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
-from dataenvgym.interfaces import Reply, TaskInterface, TeacherInterface
+from dataenvgym.interfaces import Reply, TeacherInterface
 from dataenvgym.records import Provenance, SupervisedDatum
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.scoring.code.extraction import extract_code
 from dataenvgym.teachers.prompts import Prompt
 from dataenvgym.teachers.structured import Schema
@@ -59,16 +59,15 @@ class ExecutionEngine(LLMEngine):
     def __init__(
         self,
         teacher: TeacherInterface,
-        task: TaskInterface | None = None,
+        task: Task | None = None,
         prompt: Prompt | Mapping[str, Any] | str = "code_records",
         *,
         batch_size: int = 5,
         **options: Unpack[LLMEngineOptions],
     ) -> None:
-        found = None if task is None else task_of(task)
-        domain = found.domain if found else None
+        domain = task.domain if task else None
         if not isinstance(domain, CodeDomain):
-            name = found.name if found else None
+            name = task.name if task else None
             raise ConfigurationError(
                 f"the execution engine runs code in the task's sandbox, and task {name!r} has "
                 "none: choose a task with code, or agent/engine=llm"

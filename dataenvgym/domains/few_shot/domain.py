@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
 from dataenvgym.domains.few_shot.environment import ATTEMPTS, FewShotEnvironment, output_of
@@ -15,10 +16,17 @@ from dataenvgym.domains.few_shot.problem import (
     skill_of,
     text_of,
 )
-from dataenvgym.records import ChatDatum, CompletedTaskInstance, SupervisedDatum, TaskInstance
+from dataenvgym.records import (
+    ChatDatum,
+    CompletedTaskInstance,
+    PerformanceReport,
+    SupervisedDatum,
+    TaskInstance,
+)
 from dataenvgym.records.tool_formats import said_in
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, has_answer, question_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from dataenvgym.tasks.reports import report_on
 
 VIEW = "@"
 """Between the id of a problem and the name of its view."""
@@ -28,7 +36,7 @@ class FewShotDomain(Domain):
     """Problems with grids as demonstrations, and a grid as the answer.
 
     Problems with the same demonstrations are the same problem, whatever their last input. With
-    views of problems (see `FewShotTask`), `corpus_scores` has `voted`: the share of problems for
+    views of problems (see `FewShotTask`), the report has `voted`: the share of problems for
     which one of the two most frequent first attempts over all views, turned back, is right.
 
     Args:
@@ -37,7 +45,7 @@ class FewShotDomain(Domain):
     """
 
     asks_others = False
-    word_runs_identify = False
+    word_runs_identify = ()
     answer_form = "The last lines of your reply are the output: rows of digits, nothing else."
 
     def __init__(
@@ -67,7 +75,7 @@ class FewShotDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a problem with its output as the gold answer, if both are grids."""
-        plain = self.question_of_record(record)
+        plain = question_of(record, self.prompt_template)
         problem = read_problem(plain.instruction) if plain else None
         answer = self.answer_class(plain, plain.answer or "") if plain else None
         if plain is None or problem is None or answer is None:
@@ -82,13 +90,18 @@ class FewShotDomain(Domain):
             }
         )
 
-    def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-        groups: defaultdict[str, dict[str, CompletedTaskInstance]] = defaultdict(dict)
-        for each in completed:
-            groups[problem_id(each.instance)][str(each.instance.data.get("view", ""))] = each
-        if all({*views} == {""} for views in groups.values()):
-            return {}
-        return {"voted": sum(map(_is_right_by_vote, groups.values())) / len(groups)}
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        return report_on(task, completed, voted, partial(has_answer, self))
+
+
+def voted(completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
+    """The share of problems that are right by the vote of their views."""
+    groups: defaultdict[str, dict[str, CompletedTaskInstance]] = defaultdict(dict)
+    for each in completed:
+        groups[problem_id(each.instance)][str(each.instance.data.get("view", ""))] = each
+    if all({*views} == {""} for views in groups.values()):
+        return {}
+    return {"voted": sum(map(_is_right_by_vote, groups.values())) / len(groups)}
 
 
 def problem_id(instance: TaskInstance) -> str:

@@ -27,7 +27,6 @@ from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
     SamplingParameters,
-    TaskInterface,
     TeacherInterface,
 )
 from dataenvgym.records import (
@@ -38,7 +37,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.records.plans import Assignment, EngineFit, Plan
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit
 from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.prompts import Prompt, as_prompt
@@ -73,7 +72,7 @@ class GridEditEngine:
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         use_basic_augmentations: bool = True,
         use_size_augmentations: bool = False,
@@ -83,7 +82,7 @@ class GridEditEngine:
         examples_per_problem: int = 10,
     ) -> None:
         check_at_least(1, examples_per_problem=examples_per_problem)
-        self._task = task_of(task)
+        self._task = task
         if not isinstance(self._task.domain, FewShotDomain):
             raise ConfigurationError(
                 f"{type(self).__name__} changes grids, and task {self._task.name!r} has none: "
@@ -250,7 +249,7 @@ class GridSelfEditEngine(GridEditEngine):
     def __init__(
         self,
         teacher: TeacherInterface,
-        task: TaskInterface,
+        task: Task,
         prompt: Prompt | Mapping[str, Any] | str = "grid_self_edit",
         *,
         temperature: float = 0.8,

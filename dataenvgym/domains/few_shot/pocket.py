@@ -31,6 +31,7 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, LabeledAnswer, SupervisedDatum, TaskInstance
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import each_answer
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.source import Split
@@ -182,7 +183,8 @@ class PocketFewShotDomain(FewShotDomain):
         rule = known[0].skill
         return problem.model_copy(update={"skill": rule.name, "category": rule.category})
 
-    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
-        """Whether its grid follows the rule; None if it is not one to a puzzle of the family."""
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
+        """Whether its grids follow the rule; None if it is not one to a puzzle of the family."""
         known = POCKET_FEW_SHOT.read(self.prompt_template.instruction_in(answer.question))
         return POCKET_FEW_SHOT.holds(known, answer.text) if known else None

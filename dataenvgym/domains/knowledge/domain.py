@@ -9,12 +9,11 @@ from typing import get_args
 from dataenvgym.domains.knowledge.environment import (
     GradedBy,
     KnowledgeEnvironment,
-    exact_match,
     golds_of,
     normalized,
 )
 from dataenvgym.errors import check_one_of
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
@@ -25,7 +24,13 @@ class KnowledgeDomain(Domain):
 
     Args:
         graded_by: see `KnowledgeEnvironment`.
+
+    Attributes:
+        alone: judges gold answers and records, without asking a model.
     """
+
+    word_runs_identify = ("problem",)  # the passage, which is to be learned, has the answers
+    alone: KnowledgeDomain
 
     def __init__(
         self, prompt_template: PromptTemplate = PLAIN, *, graded_by: GradedBy = "exact_match"
@@ -33,6 +38,7 @@ class KnowledgeDomain(Domain):
         check_one_of(get_args(GradedBy), graded_by=graded_by)
         self.prompt_template = prompt_template
         self.asks_others = graded_by == "judge"
+        self.alone = KnowledgeDomain(prompt_template) if self.asks_others else self
         self._make = partial(
             KnowledgeEnvironment,
             graded_by=graded_by,
@@ -43,18 +49,9 @@ class KnowledgeDomain(Domain):
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> KnowledgeEnvironment:
         return self._make(instances)
 
-    def judge(self, instance: TaskInstance, reply: str) -> bool:
-        """Whether the reply is one of the gold answers; no model is asked."""
-        said = said_in(reply)
-        return bool(normalized(said)) and exact_match(said, golds_of(instance))
-
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The normalized answer; None if nothing is left of it."""
         return normalized(said_in(reply)) or None
-
-    def overlap_answer(self, instance: TaskInstance) -> str | None:
-        """None: the passage, which is there to be learned, has the answers in its words."""
-        return None
 
     def gold_errors(self, instances: Sequence[TaskInstance]) -> Sequence[str | None]:
         """Gold answers of which normalization leaves nothing, which any answer would miss."""
@@ -67,3 +64,9 @@ class KnowledgeDomain(Domain):
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         yield from golds_of(instance)
+
+    def gold_record(self, instance: TaskInstance) -> SupervisedDatum | ChatDatum | None:
+        return super(KnowledgeDomain, self.alone).gold_record(instance)
+
+    def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
+        return super(KnowledgeDomain, self.alone).problem_of_record(record)

@@ -32,7 +32,7 @@ from dataenvgym.records import ChatDatum, Conversation, LabeledAnswer, Supervise
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, each_answer, question_of
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
@@ -304,14 +304,15 @@ class PocketKnowledgeDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record's question, with the value that its output names, if it is of the family."""
-        asked = self.question_of_record(record)
+        asked = question_of(record, self.prompt_template)
         problem = POCKET_KNOWLEDGE.instance(asked.instruction, id=asked.id) if asked else None
         if asked is None or problem is None or problem.skill is None:
             return None
         value = named(problem.skill, asked.answer or "")
         return None if value is None else problem.model_copy(update={"answer": value})
 
-    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
         """Whether it gives the right value; None if it is not one to a question of the family."""
         known = POCKET_KNOWLEDGE.read(self.prompt_template.instruction_in(answer.question))
         return POCKET_KNOWLEDGE.holds(known, answer.text) if known else None

@@ -113,6 +113,7 @@ class QuestionDomain(KnowledgeDomain):
         check_one_of(get_args(Grader), graded_by=graded_by)
         super().__init__(prompt_template)
         self.asks_others = graded_by == "judge"
+        self.alone = QuestionDomain(prompt_template) if self.asks_others else self
         self.graded_by = graded_by
         self._environment = partial(
             QuestionEnvironment,
@@ -121,19 +122,10 @@ class QuestionDomain(KnowledgeDomain):
             template=prompt_template.template,
         )
 
-    def check_ready(self) -> None:
-        if self.graded_by == "instructions":
-            _instruction_checks()
-
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> QuestionEnvironment:
-        return self._environment(instances)
-
-    def judge(self, instance: TaskInstance, reply: str) -> bool:
-        if self.graded_by == "choice":
-            return self.answer_class(instance, reply) == instance.answer
         if self.graded_by == "instructions":
-            return followed(instance, said_in(reply)).was_correct
-        return super().judge(instance, reply)
+            _instruction_checks()  # raises here if they are not installed
+        return self._environment(instances)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The letter of a choice; the text of an answer to instructions; else see the base."""

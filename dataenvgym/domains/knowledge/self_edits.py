@@ -34,7 +34,6 @@ from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
     SamplingParameters,
-    TaskInterface,
     TeacherInterface,
 )
 from dataenvgym.records import (
@@ -46,7 +45,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.records.plans import Assignment, EngineFit, Plan
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit
 from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.prompts import Prompt, as_prompt
@@ -103,7 +102,7 @@ class SelfEditEngine:
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         teacher: TeacherInterface | None = None,
         *,
         style: Style = "implications",
@@ -123,7 +122,7 @@ class SelfEditEngine:
                 "style is 'passage', in which nothing is written and the passage is learned: "
                 "expected append_passage=true and no prompt, or another style"
             )
-        self.task = task_of(task)
+        self.task = task
         self.teacher = teacher
         self.style = style
         self.samples = 1 if style == "passage" else samples
@@ -204,7 +203,7 @@ class SelfEditEngine:
                 new = [text for text in texts if text not in seen][:wanted]
                 seen.update(new)
                 wanted -= len(new)
-                provenance = Provenance(skill=assignment.skill)
+                provenance = Provenance(skill=assignment.skill, task=assignment.task)
                 records += (TextDatum(text=text, provenance=provenance) for text in new)
                 tell(f"self-edits: {len(records)} texts")
         if failed and not records:

@@ -10,7 +10,7 @@ from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, question_of
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from dataenvgym.tasks.scoring import extract_final_answer, gold_problems, grade_pairs
 
@@ -44,6 +44,13 @@ class MathDomain(Domain):
         self._sandbox = SharedSandbox(options={"packages": True})
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MathEnvironment:
+        """A new environment, with an open sandbox if code is run.
+
+        Raises:
+            ConfigurationError: if the sandbox cannot work on this machine.
+        """
+        if self._code is not None:
+            self._sandbox.box()
         prompt = self.prompt_template
         return MathEnvironment(
             instances,
@@ -53,15 +60,6 @@ class MathDomain(Domain):
             template=prompt.template,
         )
 
-    def check_ready(self) -> None:
-        """Open the sandbox, if code is run.
-
-        Raises:
-            ConfigurationError: if it cannot work on this machine.
-        """
-        if self._code is not None:
-            self._sandbox.box()
-
     def close(self) -> None:
         self._sandbox.close()
 
@@ -69,16 +67,9 @@ class MathDomain(Domain):
         """The final answer of the reply; None if it marks none."""
         return extract_final_answer(reply)
 
-    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
-        """Whether the scorer calls the two answers equal; not so if the check fails."""
+    def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool | None:
+        """Whether the scorer calls the two answers equal; None if the check fails."""
         (verdict,) = grade_pairs([(one, other)])
-        return verdict.equal
-
-    def gives(self, instance: TaskInstance, reply: str, right: str) -> bool | None:
-        given = extract_final_answer(reply)
-        if given is None:
-            return False
-        (verdict,) = grade_pairs([(right, given)])
         return None if verdict.error is not None else verdict.equal
 
     def overlap_key(self, text: str) -> str:
@@ -95,7 +86,7 @@ class MathDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a question with a final answer, if it is one."""
-        if (problem := self.question_of_record(record)) is None:
+        if (problem := question_of(record, self.prompt_template)) is None:
             return None
         answer = extract_final_answer(problem.answer or "")
         return None if answer is None else problem.model_copy(update={"answer": answer})

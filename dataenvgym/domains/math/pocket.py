@@ -26,7 +26,7 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import LabeledAnswer, TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, each_answer, gives
 from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.scoring import answers_equal, extract_final_answer
@@ -64,13 +64,14 @@ class PocketMathDomain(MathDomain):
     def family(self) -> PocketMath:
         return POCKET_MATH
 
-    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
         """Whether it is right; None if it is not one to a problem of the family."""
         question = self.prompt_template.instruction_in(answer.question)
         if (gold := solve(question)) is None:
             return None
         instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
-        return self.gives(instance, answer.text, gold)
+        return gives(self, instance, answer.text, gold)
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without numbers, the same words."""

@@ -29,7 +29,7 @@ from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskIns
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task, training_problems
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, question_of
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions, TaskOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily
@@ -334,7 +334,7 @@ class ReasoningGymDomain(Domain):
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The known problem in the record: only problems made by a family can be judged."""
-        plain = self.question_of_record(record)
+        plain = question_of(record, self.prompt_template)
         return self._known_problems.get(plain.instruction) if plain else None
 
     @cached_property

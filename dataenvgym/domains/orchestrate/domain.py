@@ -18,11 +18,13 @@ from dataenvgym.domains.orchestrate.preferences import kept, preference_of
 from dataenvgym.domains.orchestrate.retrievers import Retriever
 from dataenvgym.domains.orchestrate.rewards import Try, efficiency
 from dataenvgym.domains.orchestrate.tiers import Tier
+from dataenvgym.events import warn_run
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
     Message,
+    PerformanceReport,
     Provenance,
     SupervisedDatum,
     TaskInstance,
@@ -33,6 +35,7 @@ from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns
+from dataenvgym.tasks.reports import report_on
 
 PROMPT = PromptTemplate(SYSTEM, TEMPLATE)
 OPTIONS = CallOptions()
@@ -41,7 +44,7 @@ OPTIONS = CallOptions()
 class OrchestrateDomain(DialogueDomain):
     """Requests to be solved with these tiers.
 
-    Reports have the mean costs (see `corpus_scores`).
+    Reports have the mean costs (see `report`).
 
     Args:
         tiers: by name; those without a model and without an accuracy are not offered.
@@ -51,7 +54,7 @@ class OrchestrateDomain(DialogueDomain):
         max_turns: the most messages of the student.
     """
 
-    has_tools = True
+    record_forms = ("tool",)
 
     def __init__(
         self,
@@ -108,12 +111,30 @@ class OrchestrateDomain(DialogueDomain):
                 for i in students_turns(completed, prompt)
             ]
 
-    def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-        """Mean cents, tokens and seconds of each part, calls, efficiency, and preferences kept.
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        """The report, with mean costs; a warning names the tiers whose cost is unknown.
 
-        A score that is unknown for one of the problems is left out: the mean of the others would
-        not be comparable.
+        There are mean cents, tokens and seconds of each part, calls, efficiency, and preferences
+        kept. A score that is unknown for one of the problems is left out: the mean of the others
+        would not be comparable.
         """
+        unknown = sorted(
+            {
+                result.tier
+                for each in completed
+                for result in results_in(each.transcript if each.error is None else ())
+                if result.usage is not None and result.usage.cost is None
+            }
+        )
+        if unknown:
+            warn_run(
+                f"the cost of {', '.join(unknown)} is unknown, so reports have no mean cost: set "
+                f"task.tiers.{unknown[0]}.price={{prompt: ..., completion: ...}} in US dollars for "
+                "a million tokens; a server that does not count tokens cannot be priced"
+            )
+        return report_on(task, completed, self._mean_costs)
+
+    def _mean_costs(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
         found: dict[str, list[float | None]] = {}
         for each in completed:
             spent, was_correct = account(each), each.was_correct
@@ -142,24 +163,6 @@ class OrchestrateDomain(DialogueDomain):
             for name, values in found.items()
             if len(known := [v for v in values if v is not None]) == len(values)
         }
-
-    def remark(self, completed: Sequence[CompletedTaskInstance]) -> str | None:
-        """Names the tiers whose cost is unknown, which the report leaves out."""
-        unknown = sorted(
-            {
-                result.tier
-                for each in completed
-                for result in results_in(each.transcript if each.error is None else ())
-                if result.usage is not None and result.usage.cost is None
-            }
-        )
-        if not unknown:
-            return None
-        return (
-            f"the cost of {', '.join(unknown)} is unknown, so reports have no mean cost: set "
-            f"task.tiers.{unknown[0]}.price={{prompt: ..., completion: ...}} in US dollars for a "
-            "million tokens; a server that does not count tokens cannot be priced"
-        )
 
     def answer_given(self, completed: CompletedTaskInstance) -> str | None:
         """The final answer; None if there is none."""
@@ -196,7 +199,7 @@ class OrchestrateDomain(DialogueDomain):
             return None
         turns = self.turns(completed)
         prompt, said = turns[crc32(instance.id.encode()) % len(turns)]
-        return chat_record((*prompt, said), Provenance(skill=instance.skill))
+        return chat_record((*prompt, said), Provenance(skill=instance.skill, task=instance.task))
 
     def gold_text(self, instance: TaskInstance) -> str | None:
         return next(self.gold_replies(instance), None)

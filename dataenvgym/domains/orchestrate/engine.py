@@ -21,9 +21,10 @@ from dataenvgym.domains.orchestrate.rewards import (
 )
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum, TrainingDatum
 from dataenvgym.records.plans import Plan
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.turn_scores import advantages
 
 
@@ -50,7 +51,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         *,
         samples: int = 8,
         temperature: float = 1.0,
@@ -141,7 +142,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
                     system=first.content if is_system else "",
                     tools=first.tools,
                     weights=(weight,),
-                    provenance=Provenance(skill=done.instance.skill),
+                    provenance=Provenance(skill=done.instance.skill, task=done.instance.task),
                 )
             )
         return records

@@ -28,10 +28,12 @@ from dataenvgym.domains.social.transcripts import (
     shown_scene,
 )
 from dataenvgym.errors import DataEnvGymError
+from dataenvgym.events import warn_run
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Conversation,
+    PerformanceReport,
     SupervisedDatum,
     TaskInstance,
     TrainingDatum,
@@ -39,6 +41,7 @@ from dataenvgym.records import (
 from dataenvgym.records.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.record_conversion import record_of
+from dataenvgym.tasks.reports import report_on
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -200,19 +203,19 @@ class SocialDomain(DialogueDomain):
 
     # --- other models ---
 
-    def remark(self, completed: Sequence[CompletedTaskInstance]) -> str | None:
-        """A warning if the student did not converse in a quarter of the scenes or more."""
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        """The report; a warning if the student did not converse in a quarter of the scenes."""
         ended = [done for done in completed if done.error is None]
         found = Counter(
             stuck(m.content for m in done.transcript if m.role == "assistant") for done in ended
         )
-        if 4 * (found["silent"] + found["repeating"]) < max(1, len(ended)):
-            return None
-        return (
-            f"of {len(ended)} scenes, the student said nothing in {found['silent']}, and the same "
-            f"words every time in {found['repeating']}: its scores are not those of conversations. "
-            "See its transcripts"
-        )
+        if 4 * (found["silent"] + found["repeating"]) >= max(1, len(ended)):
+            warn_run(
+                f"of {len(ended)} scenes, the student said nothing in {found['silent']}, and the "
+                f"same words every time in {found['repeating']}: its scores are not those of "
+                "conversations. See its transcripts"
+            )
+        return report_on(task, completed)
 
     def asks_model(self, instance: TaskInstance) -> bool:
         """Whether another model takes part: in another seat, as strategist, or as speaker."""

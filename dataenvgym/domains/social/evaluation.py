@@ -21,7 +21,7 @@ from dataenvgym.domains.social.recording import SceneRecorder, episode_id
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, stuck
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import PredictorInterface, TaskInterface, can
+from dataenvgym.interfaces import PredictorInterface, can
 from dataenvgym.records import TaskInstance
 from dataenvgym.records.store import FileStore, MemoryStore, Store
 from dataenvgym.runs.config.building import recording_domain
@@ -102,10 +102,9 @@ class Scenes:
         return cls(names, settings.task, are_seats_alike=before.every_seat)
 
     def check(
-        self, task: TaskInterface, predictor: PredictorInterface, instances: Sequence[TaskInstance]
+        self, task: Task, predictor: PredictorInterface, instances: Sequence[TaskInstance]
     ) -> None:
         """Raise a ConfigurationError for scenes that cannot be played or scored."""
-        assert isinstance(task, Task)
         for problem in (i.data_as(SocialProblem) for i in instances):
             if problem.partner == MODEL and "partner" not in task.others:
                 raise ConfigurationError(
@@ -123,7 +122,7 @@ class Scenes:
                 )
         refuse_long_scenes(task, predictor, instances)
 
-    def begin(self, task: TaskInterface, directory: Path | None) -> Store:
+    def begin(self, task: Task, directory: Path | None) -> Store:
         """From now on, also save played episodes: in this folder, or in memory."""
         store = MemoryStore() if directory is None else FileStore(directory / _EPISODES)
         if (domain := recording_domain(task)) is not None:

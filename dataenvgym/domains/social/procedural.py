@@ -44,7 +44,7 @@ from dataenvgym.records import (
     TaskInstance,
 )
 from dataenvgym.records.tool_formats import said_in
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, each_answer
 from dataenvgym.tasks.operand_family import OperandFamily, Operands
 from dataenvgym.tasks.pocket import Exercise
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate, prompt_fields
@@ -188,7 +188,8 @@ class ProceduralDomain(SocialDomain):
         """The scene of the family that a conversation begins with, or None."""
         return self._problem_in(record.prompt, id=record.provenance.id or "record")
 
-    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
         """Whether it reaches the goal, after the messages before it; None if that is unknown."""
         problem = self._problem_in(answer.prompt)
         replies = [m.content for m in answer.prompt if m.role == "assistant"]

@@ -21,6 +21,7 @@ from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
     Message,
+    PerformanceReport,
     SupervisedDatum,
     TaskInstance,
 )
@@ -30,6 +31,7 @@ from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns
+from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.worlds.audit import Audit, Violation
 
 _SEEN = re.compile(r"^Observation:[ \t]*", re.MULTILINE)
@@ -52,7 +54,7 @@ class TextWorldDomain(DialogueDomain):
         flow: their form.
     """
 
-    word_runs_identify = False  # rooms and pages look alike
+    word_runs_identify = ()  # rooms and pages look alike
 
     def __init__(
         self,
@@ -149,8 +151,9 @@ class TextWorldDomain(DialogueDomain):
         except MalformedReply:
             return None
 
-    def has_answer(self, completed: CompletedTaskInstance) -> None:
-        """None: a message that is not an action is scored as one that changes nothing."""
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        """The report; a message that is not an action is scored as one that changes nothing."""
+        return report_on(task, completed)
 
 
 def audit(task: Task) -> Audit:

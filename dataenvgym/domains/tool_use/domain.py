@@ -53,7 +53,7 @@ class ToolUseDomain(DialogueDomain):
         problem_class, environment_class: the types of its problems and environments.
     """
 
-    has_tools = True
+    record_forms = ("tool",)
     problem_class: ClassVar[type[ToolUseProblem]] = ToolUseProblem
     environment_class: ClassVar[type[ToolUseEnvironment]] = ToolUseEnvironment
 

@@ -25,13 +25,14 @@ import numpy as np
 
 from dataenvgym.environments.simulation.curves import LearningCurves, SimulatedStudent, read_curves
 from dataenvgym.errors import AdapterError, ConfigurationError
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, TrainingRun
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.records import Conversation, Message, TaskInstance, TrainingDatum
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import publishing, read_json, write_json
 from dataenvgym.students.predictors.learner import RemembersFormer
-from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.pocket import read_exercise
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.source import SPLITS
@@ -52,7 +53,7 @@ class AnswerKey:
             offers them (`on(split).instances`).
     """
 
-    def __init__(self, task: TaskInterface) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
 
     def __getitem__(self, question: str) -> Solution | None:
@@ -61,9 +62,9 @@ class AnswerKey:
         return next(known, None) or _solved(question)
 
     @cached_property
-    def template(self) -> PromptTemplate:
-        """The text of the task's prompts around a question."""
-        return task_of(self._task).domain.prompt_template
+    def templates(self) -> list[PromptTemplate]:
+        """The texts of the task's prompts around a question."""
+        return [part.domain.prompt_template for part in self._task.parts.values()]
 
     @cached_property
     def groups(self) -> list[list[str]]:
@@ -89,7 +90,7 @@ class AnswerKey:
 
     def _instances(self) -> Iterator[Sequence[TaskInstance]]:
         """Yield the instances of each existing split."""
-        task = task_of(self._task)
+        task = self._task
         if not task.offers("on"):
             yield known_instances(task)
             return
@@ -156,7 +157,7 @@ class SimulatedPredictor(RemembersFormer):
 
     def __init__(
         self,
-        task: TaskInterface,
+        task: Task,
         curves: LearningCurves | str | Path = "pocket_math",
         *,
         seed: int = 0,
@@ -193,7 +194,9 @@ class SimulatedPredictor(RemembersFormer):
         replies: list[Reply | Failure] = []
         for conversation in conversations:
             asking, turn = _question(conversation)
-            question = self._key.template.instruction_in(asking)
+            question = asking
+            for template in self._key.templates:
+                question = template.instruction_in(question)
             answer = self._answer(question, turn, sampling, asked[question])
             replies.append(Reply(text=sampling.until_stop(answer)))
             asked[question] += 1
@@ -231,7 +234,9 @@ class SimulatedPredictor(RemembersFormer):
     # --- learning ---
 
     def train(self, training_data: Sequence[TrainingDatum], run: TrainingRun) -> None:
-        plain = map(self._key.template.unframe, training_data)
+        plain = list(training_data)
+        for template in self._key.templates:
+            plain = [template.unframe(record) for record in plain]
         counted = Counter(skill_of(record, self._places) for record in plain)
         counts = np.array([counted[skill] for skill in self.curves.skills], dtype=float)
         before = (self._student.accuracies, self._student.taught)

@@ -58,7 +58,7 @@ from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInt
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.records.plans import Engine, warn_of_shortage
 from dataenvgym.seeding import derive_rng
-from dataenvgym.tasks.adapted_task import known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
 
 
 class SkillTree(TeachingEnvironment):
@@ -119,7 +119,7 @@ class SkillTree(TeachingEnvironment):
     ) -> tuple[Observation, dict[str, Any]]:
         instances = known_instances(self.task)
         if self.labeler is None and instances and not any(i.skill for i in instances):
-            raise _no_skills(task_of(self.task).name)
+            raise _no_skills(self.task.name)
         return super().reset(seed=seed, options=options)
 
     def parse(self, action: Any) -> TreeAction:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dataenvgym.environments.skill_tree.transitions import Key
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import (
     ChatDatum,
     CompletedTaskInstance,
@@ -20,8 +20,8 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.tasks.adapted_task import one_by_one, task_of
-from dataenvgym.tasks.record_conversion import problem_of
+from dataenvgym.tasks.adapted_task import one_by_one
+from dataenvgym.tasks.base import Task
 
 _SUBSKILL = "subskill"
 
@@ -32,7 +32,7 @@ def renewed_sample(
     seen: Mapping[Key, int],
     size: int,
     rng: np.random.Generator,
-    task: TaskInterface,
+    task: Task,
 ) -> list[TaskInstance]:
     """Update the sample: up to `size` records of each subskill, as problems.
 
@@ -44,7 +44,6 @@ def renewed_sample(
         new: records that were trained on since.
         seen: the number of earlier records of each subskill.
     """
-    domain = task_of(task).domain
     sample: defaultdict[Key, list[TaskInstance]] = defaultdict(list)
     for instance in before:
         sample[_key(instance)].append(instance)
@@ -55,7 +54,7 @@ def renewed_sample(
             continue
         if not isinstance(record, SupervisedDatum | ChatDatum):
             continue
-        if (found := problem_of(domain, record)) is None:
+        if (found := task.problem_of(record)) is None:
             continue
         data = {**found.data, _SUBSKILL: source.subskill}
         problem = found.model_copy(update={"id": source.id, "skill": source.skill, "data": data})
@@ -69,7 +68,7 @@ def renewed_sample(
 
 
 def answer_again(
-    task: TaskInterface, predictor: PredictorInterface, sample: Sequence[TaskInstance]
+    task: Task, predictor: PredictorInterface, sample: Sequence[TaskInstance]
 ) -> list[CompletedTaskInstance]:
     """The student's answers, graded by the task; empty if the problems cannot be tried."""
     if (tried := one_by_one(task)) is None or not sample:

@@ -34,13 +34,15 @@ from dataenvgym.runs.config.instantiation import (
 from dataenvgym.students.pocket import students
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.tasks import judging
+from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.rollouts import speakers_of
 
 if TYPE_CHECKING:
     from dataenvgym.records.store.documents import Ledger
 
 
-def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskInterface:
+def build_task(config: DictConfig, directory: str | Path | None = None) -> Task:
     """Build the task of `config.task`, with the speakers of `config.task.others`, and its store.
 
     Args:
@@ -53,7 +55,7 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> TaskI
     if others := section.get("others"):
         section["others"] = _speakers(others, directory)
     task = build_value(section, "task", {})
-    made = cast(TaskInterface, check_protocol(task, TaskInterface, "task"))
+    made = task_of(check_protocol(task, TaskInterface, "task"))
     record_in_store(config, made)
     if directory is not None and (ledger := ledger_of(made)) is not None:
         ledger.directory = Path(directory)
@@ -109,14 +111,14 @@ def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
 
 @overload
 def build_predictor(
-    config: DictConfig, *, task: TaskInterface | None = None
+    config: DictConfig, *, task: Task | None = None
 ) -> TrainablePredictorInterface: ...
 @overload
 def build_predictor(
-    config: DictConfig, *, trainable: bool, task: TaskInterface | None = None
+    config: DictConfig, *, trainable: bool, task: Task | None = None
 ) -> PredictorInterface: ...
 def build_predictor(
-    config: DictConfig, *, trainable: bool = True, task: TaskInterface | None = None
+    config: DictConfig, *, trainable: bool = True, task: Task | None = None
 ) -> PredictorInterface:
     """Build the student of `config.predictor`.
 
@@ -187,7 +189,7 @@ def build_judge(config: DictConfig, directory: str | Path) -> judging.RubricJudg
 def build_agent(
     config: DictConfig,
     *,
-    task: TaskInterface | None = None,
+    task: Task | None = None,
     teacher: TeacherInterface | None = None,
 ) -> TeachingAgent:
     """Build the agent of `config.agent`.
@@ -213,7 +215,7 @@ def build_agent(
     return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
 
 
-def record_in_store(config: DictConfig, task: TaskInterface) -> None:
+def record_in_store(config: DictConfig, task: Task) -> None:
     """Let the task save its episodes in the store of `config.store`, if there is one.
 
     Raises:
@@ -237,7 +239,7 @@ def record_in_store(config: DictConfig, task: TaskInterface) -> None:
     domain.recorder.ledger = Ledger(store, domain.recorder.kind, place, lasting=lasting)
 
 
-def ledger_of(task: TaskInterface) -> Ledger | None:
+def ledger_of(task: Task) -> Ledger | None:
     """The ledger of the task's episodes in the store of its configuration."""
     ledger: Ledger | None = getattr(
         getattr(recording_domain(task), "recorder", None), "ledger", None
@@ -245,7 +247,7 @@ def ledger_of(task: TaskInterface) -> Ledger | None:
     return ledger
 
 
-def check_stored(task: TaskInterface, directory: Path) -> None:
+def check_stored(task: Task, directory: Path) -> None:
     """Check that the store still has all episodes of the run or evaluation in this folder.
 
     Raises:
@@ -256,14 +258,14 @@ def check_stored(task: TaskInterface, directory: Path) -> None:
         ledger.check()
 
 
-def recording_domain(task: TaskInterface) -> Any:
+def recording_domain(task: Task) -> Any:
     """The task's domain, if its problems are episodes that a store can save; else None.
 
     It has `record_in(store, models)`, which saves all episodes from then on, `model_names(config)`,
     the name of the model in each role (see `model_name`), and a `recorder` with the `kind` of these
     documents and a `ledger`.
     """
-    domain = getattr(task, "domain", None)
+    domain = task.domain if len(task.parts) == 1 else None
     return domain if hasattr(domain, "record_in") else None
 
 

@@ -39,6 +39,7 @@ from dataenvgym.runs.config.instantiation import (
     check_protocol,
     section_target,
 )
+from dataenvgym.tasks.adapted_task import task_of
 
 
 def build_environment(
@@ -56,7 +57,7 @@ def build_environment(
         task, predictor, teacher: None builds them from the configuration.
     """
     _at_least(0, config, "seed")
-    task = build_task(config, directory) if task is None else task
+    task = build_task(config, directory) if task is None else task_of(task)
     predictor = build_predictor(config, task=task) if predictor is None else predictor
     if teacher is None:
         teacher = build_teacher(config, predictor, directory)
@@ -105,7 +106,7 @@ def _make(
 ) -> Any:
     """Make a teaching environment; other options are those of the configuration."""
     config = compose(overrides)
-    task = build_task(config) if task is None else task
+    task = build_task(config) if task is None else task_of(task)
     predictor = build_predictor(config, task=task) if predictor is None else predictor
     made = _environment_options(config, task=task, predictor=predictor)
     its_class = TEACHING_ENVIRONMENTS[config.environment.id][1]

@@ -23,7 +23,6 @@ from dataenvgym.environments.interface import PhaseClock, TeachingEnvironmentInt
 from dataenvgym.environments.iterations import load_adapter, read_completed, write_completed
 from dataenvgym.errors import BrokenFileError, DataEnvGymError, RunDirectoryError, escaped
 from dataenvgym.events import ProgressMessage, warn_run
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import PerformanceReport
 from dataenvgym.records.checksums import MarkedFolder
 from dataenvgym.records.plans import engine_fit
@@ -40,8 +39,8 @@ from dataenvgym.runs.episodes.summary import (
 )
 from dataenvgym.runs.episodes.texts import several
 from dataenvgym.storage import read_jsonl, write_json, write_jsonl
-from dataenvgym.tasks.adapted_task import evaluated_by, report_of, task_of
-from dataenvgym.tasks.base import attempts_for
+from dataenvgym.tasks.adapted_task import evaluated_by, report_of
+from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.reports import warn_of_unread
 from dataenvgym.teachers.budget import read_usage
 
@@ -68,7 +67,7 @@ class Bookkeeping:
         agent: object,
         seed: int,
         callbacks: Sequence[EpisodeCallback],
-        test_task: TaskInterface | None = None,
+        test_task: Task | None = None,
         test_each: bool = False,
     ) -> None:
         self.teaching = teaching
@@ -160,7 +159,8 @@ class Bookkeeping:
         for result in self.teaching.results[self._announced :]:
             self._callbacks.tell("on_iteration", IterationSummary.of(result))
             if result.iteration == 0:
-                warn_of_unread(result.report, task_of(self.teaching.task).domain.answer_form)
+                parts = self.teaching.task.parts.values()
+                warn_of_unread(result.report, [part.domain.answer_form for part in parts])
         self._announced = len(self.teaching.results)
         self._write(self._summary("running"))
 
@@ -205,7 +205,7 @@ class Bookkeeping:
         if untaught:
             warn_run(f"{several(untaught, 'record')} at the end were gathered and not trained on")
 
-    def _test_report(self, task: TaskInterface, iteration: int) -> PerformanceReport:
+    def _test_report(self, task: Task, iteration: int) -> PerformanceReport:
         name = f"test/{iteration:03d}.jsonl"
         path = self.directory / name
         way_out = "restore it, or remove it: the same command then answers the test split again"
@@ -290,7 +290,7 @@ class Bookkeeping:
         for split, task in self._tasks.items():
             # if problems cannot be loaded, the evaluation that needs them raises
             with suppress(DataEnvGymError, OSError):
-                if task is not None and (text := task_of(task).share()) is not None:
+                if task is not None and (text := task.share()) is not None:
                     shares[split] = text
         return shares
 

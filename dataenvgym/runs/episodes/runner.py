@@ -200,17 +200,18 @@ def run_episode(
         )
     options: dict[str, Any] = {"directory": folder, "fresh" if is_temporary else "resume": True}
     if test_task is None:
-        task = task_of(teaching.task)
-        test_task = task.on("test") if "test" in task.splits else None
+        task = teaching.task
+        tested = task.on("test") if "test" in task.splits else None
     else:
         options["test_tasks"] = (test_task,)
+        tested = task_of(test_task)
     with ExitStack() as stack:
         stack.enter_context(events.secrets_apart())
         stack.enter_context(used_alone(teaching.predictor))
         if lock and not is_temporary:
             stack.enter_context(opened(folder))
         watchers = (*automatic_display(progress), *callbacks)
-        books = Bookkeeping(teaching, folder, agent, seed, watchers, test_task, test_each)
+        books = Bookkeeping(teaching, folder, agent, seed, watchers, tested, test_each)
         # a temporary folder is not found again: each call there is a new episode
         if not is_temporary:
             books.refuse_another_agent()
@@ -222,7 +223,7 @@ def run_episode(
                     iterations,
                     target_score=identity.get("target_score"),
                     max_records=identity.get("max_records"),
-                    tested=test_task is not None,
+                    tested=tested is not None,
                     test_each=test_each,
                 ):
                     environment.reset(seed=seed, options=options)

@@ -60,6 +60,7 @@ from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.students.predictors.in_process import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, report_of, task_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.workspace import naming_damage, opened
 
 _GROUPS = TypeAdapter(
@@ -108,7 +109,8 @@ def attribute_run(
     directory = find_run(str(run), runs_dir)
     training = TrainedIteration(directory, iteration)
     wanted = training.groups(by or "skill", groups, limit, seed)
-    if task is None or predictor is None:
+    found = None if task is None else task_of(task)
+    if found is None or predictor is None:
         if is_hand_made(directory):
             raise ConfigurationError(
                 f"{directory} was made in Python, so it has no config.yaml to make its task and "
@@ -116,10 +118,10 @@ def attribute_run(
                 "predictor=...) in Python"
             )
         config, _ = compose_for_run(str(directory), [], trust=trust)
-        task = build_task(config) if task is None else task
-        predictor = build_predictor(config, task=task) if predictor is None else predictor
+        found = found or build_task(config)
+        predictor = build_predictor(config, task=found) if predictor is None else predictor
     with opened(directory / FOLDER):
-        work = _Work(training, task, predictor)
+        work = _Work(training, found, predictor)
         try:
             with counting("retrainings", (len(wanted) + 1) * repeats) as counter:
                 results: dict[tuple[str | None, int], Retraining] = {}
@@ -148,7 +150,7 @@ class _Work:
     def __init__(
         self,
         training: TrainedIteration,
-        task: TaskInterface,
+        task: Task,
         predictor: TrainablePredictorInterface,
     ) -> None:
         self._training, self._task, self._predictor = training, task, predictor
@@ -227,7 +229,7 @@ class _Work:
             self._in_order.left_out = left_out
         else:
             records = [record for i, record in enumerate(records) if i not in left_out]
-        self._predictor.train(task_of(self._task).as_trained(records), run)
+        self._predictor.train(self._task.as_trained(records), run)
         loss = None
         if self._gold is not None:
             adapter = self._scratch / "adapter"
@@ -253,9 +255,9 @@ class _Work:
                 "process, whose gradients could be computed."
             )
             return None
-        domain = task_of(self._task).domain
+        task = self._task
         instances: Sequence[TaskInstance] = known_instances(self._task)
-        found = (domain.gold_record(one) for one in instances)
+        found = map(task.gold_record, instances)
         gold: list[TrainingDatum] = [record for record in found if record is not None]
         if not gold:
             self.notes.append("No loss and no estimate: the problems have no gold answers.")

@@ -19,7 +19,6 @@ from dataenvgym.environments.iterations import IterationFiles, finished_iteratio
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.interfaces import (
     PredictorInterface,
-    TaskInterface,
     TrainablePredictorInterface,
     can,
 )
@@ -32,7 +31,8 @@ from dataenvgym.runs.config.received import refuse_untrusted
 from dataenvgym.runs.config.resolved import literal
 from dataenvgym.runs.config.run_directory import find_run, is_hand_made, read_config
 from dataenvgym.runs.episodes.summary import best_iteration
-from dataenvgym.tasks.adapted_task import AdaptedTask, known_instances, task_of
+from dataenvgym.tasks.adapted_task import known_instances
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import SPLITS, Split
 
 SECTIONS = ("task", "student", "predictor", "trainer")
@@ -192,33 +192,31 @@ ALL = "all"
 """The split that means all problems of a task with one source."""
 
 
-def on_split(task: TaskInterface, split: str) -> TaskInterface:
+def on_split(task: Task, split: str) -> Task:
     """The task on this split, or with all its problems; ConfigurationError if it has none such."""
     names = (*SPLITS, ALL)
     if split not in names:
         raise ConfigurationError(
             f"--split is {split!r}, expected one of {', '.join(names)}.{did_you_mean(split, names)}"
         )
-    found = task_of(task)
-    chosen = found.whole() if split == ALL else found.on(cast(Split, split))
-    return chosen.inner if isinstance(chosen, AdaptedTask) else chosen
+    return task.whole() if split == ALL else task.on(cast(Split, split))
 
 
-def default_split(task: TaskInterface, config: DictConfig, students: Iterable[Path]) -> str:
+def default_split(task: Task, config: DictConfig, students: Iterable[Path]) -> str:
     """All problems of a task with one source, unless a student (a run, or its adapter) knows it."""
-    if not task_of(task).has_one_source:
+    if not task.has_one_source:
         return "validation"
     sources = _sources(config)
     learned = any(_sources(run) == sources for path in students if (run := _run_of(path)))
     return "validation" if learned else ALL
 
 
-def problems_of(task: TaskInterface, limit: int | None) -> str | None:
+def problems_of(task: Task, limit: int | None) -> str | None:
     """Say which part of the task's problems is used: "2 of 20 problems (validation is 10%)".
 
     None for all problems, or if it is unknown.
     """
-    part, n = task_of(task).share(), len(known_instances(task))
+    part, n = task.share(), len(known_instances(task))
     if limit is None or limit >= n:
         return part
     return f"the first {limit} of {part or f'{n} problems'}"

@@ -21,8 +21,9 @@ def floors_of(task: Task, instances: Sequence[TaskInstance]) -> list[tuple[str, 
     """
     said: Counter[str] = Counter()
     for instance in instances:
-        replies = [*task.domain.ways_to_answer(instance)]
-        if (record := task.domain.gold_record(instance)) is not None:
+        domain = task.domain_of(instance)
+        replies = [*domain.ways_to_answer(instance)]
+        if (record := domain.gold_record(instance)) is not None:
             messages = [message for _, turn in record.turns() for message in turn]
             replies += [as_reply(message) for message in messages if message.role == "assistant"]
         said.update({*replies})

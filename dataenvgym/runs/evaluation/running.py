@@ -26,7 +26,7 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     RunDirectoryError,
 )
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.options import refuse_unknown
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.runs.config import build_judge, build_predictor, build_task, compose, find_run
@@ -51,7 +51,8 @@ from dataenvgym.runs.evaluation.evaluated_run import (
     problems_of,
     student_of,
 )
-from dataenvgym.tasks.adapted_task import one_by_one, task_of
+from dataenvgym.tasks.adapted_task import one_by_one
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.additions import AddedTable, EvaluationAddition
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import JudgedSamples, judge_samples
@@ -89,7 +90,7 @@ class Evaluation:
     usage: StudentUsage | None
     costs: EvaluationCosts | None
     added: AddedTable | None
-    task: TaskInterface
+    task: Task
     split: str
     student: str
     problems: str | None
@@ -105,7 +106,7 @@ class Evaluation:
     @property
     def temperature(self) -> float:
         """The temperature of the samples."""
-        return task_of(self.task).sampling.temperature
+        return self.task.sampling.temperature
 
     @property
     def can_be_extended(self) -> bool:
@@ -134,7 +135,7 @@ class Prepared(NamedTuple):
     config: DictConfig
     settings: DictConfig
     student: Student
-    task: TaskInterface
+    task: Task
     addition: EvaluationAddition | None
     directory: Path
     files: EvaluationFiles
@@ -210,12 +211,12 @@ def prepare_evaluation(
         config, split=split, limit=options.get("limit"), adapter=student.adapter
     )
     samples = int(settings.samples)
-    if any(s.adapter == FORMER for s in student_speakers(task_of(task).others).values()):
+    if any(s.adapter == FORMER for s in student_speakers(task.others).values()):
         settings.former = fingerprint(student.former)
     parse_metrics(settings.metrics, samples)
     sign = "" if "sampling" in config.task else "+"
     check_samples(task, samples, sign=sign)
-    if "seed" in typed and task_of(task).sampling.temperature != 0.0:
+    if "seed" in typed and task.sampling.temperature != 0.0:
         raise ConfigurationError(
             f"seed={typed['seed']} changes nothing in an evaluation: "
             f"{sign}task.sampling.seed={typed['seed']} draws other samples"
@@ -306,7 +307,8 @@ def run_prepared(
             judged = judge_samples(files, judge, completed_of(files, samples), samples)
     results = sum_up(files, task, metrics, samples, judged)
     if results.report is not None:
-        warn_of_unread(results.report, task_of(task).domain.answer_form)
+        parts = task.parts.values()
+        warn_of_unread(results.report, [part.domain.answer_form for part in parts])
     return Evaluation(
         directory=directory,
         results=results,
@@ -323,7 +325,7 @@ def run_prepared(
     )
 
 
-def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> str | None:
+def _doubt(files: EvaluationFiles, task: Task, config: DictConfig) -> str | None:
     """Refuse to show a finished evaluation of other problems or another student; note doubts.
 
     They are that files for the comparison are missing, or that a store gets no episodes.
@@ -340,7 +342,7 @@ def _doubt(files: EvaluationFiles, task: TaskInterface, config: DictConfig) -> s
 
 
 def _identity(
-    files: EvaluationFiles, task: TaskInterface, predictor: PredictorInterface
+    files: EvaluationFiles, task: Task, predictor: PredictorInterface
 ) -> dict[str, object]:
     """The student and the problems; refuse to resume with other ones."""
     directory = files.directory

@@ -28,7 +28,6 @@ from dataenvgym.runs.evaluation.running import (
     prepare_evaluation,
     run_prepared,
 )
-from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.metrics.sampling import instances_of
 
 
@@ -59,7 +58,7 @@ def prepare_suite(overrides: Sequence[str], **options: Unpack[EvaluationOptions]
     for one in prepared:
         if directories.count(one.directory) > 1:
             raise ConfigurationError(
-                f"task {task_of(one.task).name!r} is named twice with the same options: leave one "
+                f"task {one.task.name!r} is named twice with the same options: leave one "
                 "of them out"
             )
     if len(prepared) > 1:
@@ -99,7 +98,7 @@ def run_suite(
             _ = evaluation.report
         except DataEnvGymError as error:
             failed = error
-        yield Part(task_of(one.task).name, one.directory, evaluation, failed)
+        yield Part(one.task.name, one.directory, evaluation, failed)
 
 
 def _in_a_folder(part: Sequence[str]) -> list[str]:

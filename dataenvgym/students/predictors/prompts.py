@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, need
-from dataenvgym.interfaces import PredictorInterface, TaskInterface, can
+from dataenvgym.interfaces import PredictorInterface, can
 from dataenvgym.records import Conversation, Message
 from dataenvgym.records.tool_formats import COMPLETION
 from dataenvgym.students import trainers
@@ -110,7 +110,7 @@ def refuse_other_prompts(
             )
 
 
-def check_prompts(predictor: PredictorInterface, task: TaskInterface) -> None:
+def check_prompts(predictor: PredictorInterface, task: Task) -> None:
     """Refuse a student that would not learn from the prompts at which the task asks it.
 
     A predictor and a trainer in this process write the same ones, with any chat template.
@@ -126,7 +126,7 @@ def check_prompts(predictor: PredictorInterface, task: TaskInterface) -> None:
     more: Conversation = (SAID,)
     is_ours, serves = isinstance(trainer, InProcessTrainer), can(predictor, "connect")
     is_theirs = not is_ours and isinstance(trainer, trainers.LlamaFactoryTrainer)
-    if isinstance(task, Task) and (is_theirs or serves):
+    if task.offers("make_environment") and (is_theirs or serves):
         prompt = next(iter(first_prompts(task)), prompt)
         with closing(task.make_environment()) as environment:
             more = (SAID, _ASKED, SAID) if environment.max_turns > 1 else more

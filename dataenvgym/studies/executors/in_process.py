@@ -17,7 +17,6 @@ from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan
 from dataenvgym.runs.episodes.report import write_report
 from dataenvgym.runs.episodes.runner import run_episode, teaching_of
 from dataenvgym.studies.executors.interface import EpisodeJob, EpisodeOutcome, build_episode
-from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.rollouts import close_speakers
 
 
@@ -54,7 +53,7 @@ def run_here(
             stack.enter_context(opened)
             stack.enter_context(log_to(directory / "log.txt"))
             # the models that the task's environments ask were made with the task
-            task = task_of(teaching_of(environment).task)
+            task = teaching_of(environment).task
             stack.callback(close_speakers, task.others)
             summary = run_episode(
                 environment,

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.samples import Sample
 
@@ -55,7 +56,7 @@ class EvaluationAddition(Protocol):
         ...
 
     def check(
-        self, task: TaskInterface, predictor: PredictorInterface, instances: Sequence[TaskInstance]
+        self, task: Task, predictor: PredictorInterface, instances: Sequence[TaskInstance]
     ) -> None:
         """Refuse problems that cannot be evaluated, before any model is asked.
 
@@ -64,7 +65,7 @@ class EvaluationAddition(Protocol):
         """
         ...
 
-    def begin(self, task: TaskInterface, directory: Path | None) -> Any:
+    def begin(self, task: Task, directory: Path | None) -> Any:
         """Prepare to keep what the problems leave, in this folder or (None) in memory.
 
         Returns:

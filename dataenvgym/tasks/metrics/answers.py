@@ -1,6 +1,6 @@
 """Reads the answers of replies, and groups equal ones into classes for a majority vote.
 
-The task's domain reads and compares answers (`answer_given`, `same_answer`).
+The task's domain reads and compares answers (`answer_class`, `same_answer`).
 """
 
 from __future__ import annotations
@@ -13,42 +13,45 @@ from typing import TypeVar
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import ContextThreadPool
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
-from dataenvgym.records.tool_formats import as_reply
-from dataenvgym.tasks.adapted_task import task_of
-from dataenvgym.tasks.domain import Domain, last_reply
+from dataenvgym.records.tool_formats import as_reply, said_in
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import last_reply
 
 _log = logging.getLogger(__name__)
 Answer = TypeVar("Answer", bound=Hashable)
 
 
 def answers_of(
-    task: TaskInterface, completed: Sequence[CompletedTaskInstance]
+    task: Task, completed: Sequence[CompletedTaskInstance]
 ) -> list[tuple[str | None, str | None]]:
     """For each completed instance, its answer, and a note if the task failed to read it.
 
     If the task fails, the whole message is the answer, so that it keeps its vote. An instance with
     an error has no answer.
     """
-    task = task_of(task)
     keys = [
         (id(c.instance), c.error, *(as_reply(m) for m in c.transcript if m.role == "assistant"))
         for c in completed
     ]
     different = dict(zip(keys, completed, strict=True))
     with ContextThreadPool(task.threads) as pool:
-        read = pool.map(partial(_answer_of, task.domain), different.values())
+        read = pool.map(partial(_answer_of, task), different.values())
         found = dict(zip(different, read, strict=True))
     return [found[key] for key in keys]
 
 
-def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:
+def _answer_of(task: Task, completed: CompletedTaskInstance) -> tuple[str | None, str | None]:
+    domain = task.domain_of(completed.instance)
     reply = last_reply(completed)
     if completed.error is not None or reply is None:
         return None, None
     try:
-        answer = domain.answer_given(completed)
+        if isinstance(domain, DialogueDomain):
+            answer = domain.answer_given(completed)
+        else:
+            answer = domain.answer_class(completed.instance, said_in(reply))
     except ConfigurationError:  # all other instances would fail too
         raise
     except Exception as error:  # noqa: BLE001  errors of a task's code must not lose the score
@@ -62,10 +65,10 @@ def _answer_of(domain: Domain, completed: CompletedTaskInstance) -> tuple[str | 
     return answer, None
 
 
-def sameness_of(task: TaskInterface, instance: TaskInstance) -> Callable[[str, str], bool]:
+def sameness_of(task: Task, instance: TaskInstance) -> Callable[[str, str], bool]:
     """The task's comparison of two answers to the instance."""
-    domain = task_of(task).domain
-    return lambda one, other: one == other or domain.same_answer(instance, one, other)
+    domain = task.domain_of(instance)
+    return lambda one, other: one == other or bool(domain.same_answer(instance, one, other))
 
 
 def classes_of(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.events import ContextThreadPool
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TaskInterface, can
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, can
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.tool_formats import as_reply
@@ -130,7 +130,7 @@ class Rescored(Judgment, _Place):
 
 
 def rescore(
-    task: TaskInterface,
+    task: Task,
     instances: Mapping[str, TaskInstance],
     samples: Sequence[Sample],
     *,
@@ -148,7 +148,7 @@ def rescore(
     """
     if (tried := one_by_one(task)) is None:
         raise ConfigurationError(
-            f"{type(task).__name__} has no `make_environment` to replay the samples in: only tasks "
+            f"{task.name} has no `make_environment` to replay the samples in: only tasks "
             "like dataenvgym.tasks.Task can be scored again"
         )
     if tried.threads < 1:
@@ -158,14 +158,13 @@ def rescore(
             f"the speaker {who!r} is the student itself, and the student is not asked when samples "
             f"are judged again: draw new ones, or give another speaker (task.others.{who})"
         )
-    tried.domain.check_ready()
     try:  # an error that concerns all samples is raised once
         environment = tried.make_environment()
     except DataEnvGymError:
         raise
     except Exception as error:  # a task's code may raise anything
         raise ConfigurationError(
-            f"{type(task).__name__} cannot make its environment: {type(error).__name__}: {error}"
+            f"{task.name} cannot make its environment: {type(error).__name__}: {error}"
         ) from error
     if can(environment, "close"):
         environment.close()
@@ -221,7 +220,7 @@ class RescoringResult:
 
 def rescore_folder(
     files: EvaluationFiles,
-    task: TaskInterface,
+    task: Task,
     metrics: Sequence[Metric],
     samples: int,
     *,
@@ -254,10 +253,11 @@ def rescore_folder(
     judged = rescore(task, instances, drawn, run=files.directory.name)
     rescored = tuple(r for r, _ in judged)
     completed = [c for _, c in judged]
-    tallies = tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn))
+    tried = task
+    tallies = tally_all(tried, list(saved.values()), ((s.instance_id, s) for s in drawn))
     done = [s.completed(saved[s.instance_id]) for s in drawn]
     before = results_of(task, tallies, done, metrics, samples, results_before(files))
-    tallies = tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored))
+    tallies = tally_all(tried, list(instances.values()), ((r.instance_id, r) for r in rescored))
     said = None if judge is None else judge_samples(files, judge, completed, samples)
     after = results_of(task, tallies, completed, metrics, samples, said)
     is_whole = not any(r.needs_student for r in rescored)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted_task import report_of
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.files import EvaluationFiles, write_models
 from dataenvgym.tasks.metrics.judged_samples import JudgedSamples
 from dataenvgym.tasks.metrics.metric import BEST, JudgeResult, Metric, MetricResult
@@ -35,7 +35,7 @@ class EvaluationResults(Model):
 
 def sum_up(
     files: EvaluationFiles,
-    task: TaskInterface,
+    task: Task,
     metrics: Sequence[Metric],
     samples: int,
     judged: JudgedSamples | None = None,
@@ -60,7 +60,7 @@ def sum_up(
 
 
 def results_of(
-    task: TaskInterface,
+    task: Task,
     tallies: Sequence[Tally],
     completed: Sequence[CompletedTaskInstance],
     metrics: Sequence[Metric],

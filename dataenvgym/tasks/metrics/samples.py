@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from pydantic import Field
 
-from dataenvgym.interfaces import TaskInterface
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, Scores, TaskInstance
+from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.answers import answers_of, classes_of, sameness_of
 
 
@@ -83,7 +82,7 @@ class Sample(Judgment, Draw):
         )
 
 
-def judgments_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -> list[Judgment]:
+def judgments_of(task: Task, completed: Sequence[CompletedTaskInstance]) -> list[Judgment]:
     """The results of the tries, with their answers."""
     return [
         Judgment(
@@ -100,7 +99,7 @@ def judgments_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]
 
 
 def samples_of(
-    task: TaskInterface, completed: Sequence[CompletedTaskInstance], *, sample: int, seed: int
+    task: Task, completed: Sequence[CompletedTaskInstance], *, sample: int, seed: int
 ) -> list[Sample]:
     """Turn completed instances into samples with this number."""
     return [
@@ -156,7 +155,7 @@ class Tally(Model):
         return [(self.votes.count(i), right.count(i)) for i in range(len(self.answers))]
 
 
-def tally(task: Any, instance: TaskInstance, judgments: Sequence[Judgment]) -> Tally:
+def tally(task: Task, instance: TaskInstance, judgments: Sequence[Judgment]) -> Tally:
     """Count the judgments of one instance, given in the samples' order."""
     answers = [None if j.error is not None else j.answer_class for j in judgments]
     founders, votes = classes_of(answers, sameness_of(task, instance))
@@ -169,7 +168,7 @@ def tally(task: Any, instance: TaskInstance, judgments: Sequence[Judgment]) -> T
 
 
 def tally_all(
-    task: Any, instances: Sequence[TaskInstance], judgments: Iterable[tuple[str, Judgment]]
+    task: Task, instances: Sequence[TaskInstance], judgments: Iterable[tuple[str, Judgment]]
 ) -> list[Tally]:
     """Make one tally for each instance, in order.
 

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
 from dataenvgym.events import counting
-from dataenvgym.interfaces import PredictorInterface, TaskInterface
+from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import TaskInstance, check_ids
-from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one, task_of
-from dataenvgym.tasks.base import attempts_for, sample_seed
+from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one
+from dataenvgym.tasks.base import Task, attempts_for, sample_seed
 from dataenvgym.tasks.metrics.files import EvaluationFiles, write_models
 from dataenvgym.tasks.metrics.samples import samples_of
 from dataenvgym.tasks.metrics.usage import metered
 
 
 def instances_of(
-    task: TaskInterface, samples: int, limit: int | None = None
+    task: Task, samples: int, limit: int | None = None
 ) -> Sequence[TaskInstance] | None:
     """The task's problems, at most `limit`; None if the task has no `instances`.
 
@@ -34,26 +34,24 @@ def instances_of(
     instances = known_instances(task) if offered else None
     if instances is None and limit is not None:
         raise ConfigurationError(
-            f"{type(task).__name__} does not offer its instances, so --limit cannot be used"
+            f"{task.name} does not offer its instances, so --limit cannot be used"
         )
     if instances is not None and not len(instances):
-        raise ConfigurationError(f"{type(task).__name__} has no problems to evaluate")
-    check_ids(instances or (), f"task {task_of(task).name!r}")
+        raise ConfigurationError(f"{task.name} has no problems to evaluate")
+    check_ids(instances or (), f"task {task.name!r}")
     _check_offered(task, instances, samples)
     return None if instances is None else tuple(instances)[:limit]
 
 
-def _check_offered(
-    task: TaskInterface, instances: Sequence[TaskInstance] | None, samples: int
-) -> None:
+def _check_offered(task: Task, instances: Sequence[TaskInstance] | None, samples: int) -> None:
     if instances is None and samples > 1:
         raise ConfigurationError(
-            f"samples is {samples}, and {type(task).__name__} has no `instances` to draw several "
+            f"samples is {samples}, and {task.name} has no `instances` to draw several "
             "samples of: give it some, as dataenvgym.tasks.Task has, or take one (samples=1)"
         )
 
 
-def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
+def check_samples(task: Task, samples: int, *, sign: str = "") -> None:
     """Refuse this number of samples if the task cannot give them, or all would be equal.
 
     Args:
@@ -67,7 +65,7 @@ def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
         return
     if (tried := one_by_one(task)) is None:
         raise ConfigurationError(
-            f"samples is {samples}, and {type(task).__name__} has no `make_environment` to try its "
+            f"samples is {samples}, and {task.name} has no `make_environment` to try its "
             "problems again: use a task like dataenvgym.tasks.Task, or samples=1"
         )
     if tried.sampling.temperature == 0.0:
@@ -79,7 +77,7 @@ def check_samples(task: TaskInterface, samples: int, *, sign: str = "") -> None:
 
 def draw_samples(
     files: EvaluationFiles,
-    task: TaskInterface,
+    task: Task,
     predictor: PredictorInterface,
     instances: Sequence[TaskInstance] | None,
     samples: int,
@@ -132,7 +130,7 @@ def draw_samples(
 
 def _evaluate_whole(
     files: EvaluationFiles,
-    task: TaskInterface,
+    task: Task,
     predictor: PredictorInterface,
     *,
     retry_errors: bool,
@@ -141,14 +139,14 @@ def _evaluate_whole(
         retry_errors and any(s.error is not None for s in files.read_samples(1))
     ):
         return
-    name = f"task {task_of(task).name!r}"
+    name = f"task {task.name!r}"
     with metered(predictor, files, files.part(0, 0)) as student:
         completed = evaluated_by(task, student)
         student.saw(completed)
     if not completed:
         raise EvaluationError(f"{name} evaluated no problem, expected at least one")
     check_ids([c.instance for c in completed], name)
-    seed = task_of(task).sampling.seed
+    seed = task.sampling.seed
     files.write_instances(c.instance for c in completed)
     for number, chunk in enumerate(files.chunks(samples_of(task, completed, sample=0, seed=seed))):
         write_models(files.part(0, number), chunk)

@@ -14,6 +14,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks.adapted_task import task_of
 
 
 class FewShots(TaskEnvironment):
@@ -95,7 +96,7 @@ def test_the_whole_train_split_comes_in_equal_parts_and_then_nothing_also_if_res
 
 def test_a_task_without_splits_is_refused_before_anything_is_run():
     with pytest.raises(ConfigurationError, match="has no splits"):
-        GoldEngine(object()).prepare()
+        GoldEngine(task_of(object())).prepare()
 
 
 def test_problems_without_a_gold_record_are_counted_in_a_warning(caplog):

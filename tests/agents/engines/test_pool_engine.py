@@ -23,6 +23,7 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import ChatDatum, CompletedTaskInstance
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.adapted_task import task_of
 from tests.fakes import Student, lost, tried
 
 TASK = PocketMathTask(n_train=200)
@@ -173,7 +174,7 @@ def test_a_selection_whose_fit_is_of_another_kind_is_refused():
 
 def test_uncertainty_needs_a_task_in_which_the_student_can_try():
     with pytest.raises(ConfigurationError, match="make_environment"):
-        UncertaintySelection(SimpleNamespace())
+        UncertaintySelection(task_of(SimpleNamespace()))
 
 
 # --- likeness of texts ---

@@ -16,6 +16,7 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.scoring import extract_final_answer
 from tests import fakes
 
@@ -165,7 +166,7 @@ def test_a_task_that_judges_records_has_the_last_word():
         def judge_record(self, record):
             return "Ann" in record.instruction
 
-    task = SimpleNamespace(domain=Strict())
+    task = task_of(SimpleNamespace(domain=Strict()))
     for name, is_kept in (("Ann", True), ("Bob", False)):
         teacher = Teacher(lambda i, o, name=name: rewrite(f"{name} got 4 more than 3.", "#### 7"))
         (record,) = TeacherRewriter(teacher, task).rewrite([SEED], np.random.default_rng(0))

@@ -10,6 +10,7 @@ from dataenvgym.interfaces import Failure
 from dataenvgym.records import Message, TaskInstance
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.scoring import answers_equal
 from tests.fakes import Student
 
@@ -98,7 +99,7 @@ def test_replies_without_a_readable_answer_are_compared_as_a_whole(task):
         on, make_environment, sampling = task.on, task.make_environment, task.sampling
 
     student = student_of(task, lambda p, sample: "yes " if sample < 6 else f"no {sample}")
-    records = generate(SelfConsistencyEngine(Unread()), student, Assignment(3))
+    records = generate(SelfConsistencyEngine(task_of(Unread())), student, Assignment(3))
     assert [r.output for r in records] == ["yes "] * 3
 
 

@@ -7,6 +7,7 @@ from dataenvgym.agents import EdgePolicy, Situation
 from dataenvgym.agents.policies.edge import value_of
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.adapted_task import task_of
 from tests import fakes
 from tests.fakes import Wavering
 
@@ -74,4 +75,4 @@ def test_an_instance_whose_calls_all_fail_is_neither_solved_nor_unsolved():
 
 def test_a_task_without_environments_is_refused():
     with pytest.raises(ConfigurationError, match="make_environment"):
-        EdgePolicy(object())
+        EdgePolicy(task_of(object()))

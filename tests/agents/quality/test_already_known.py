@@ -18,6 +18,7 @@ from dataenvgym.records import (
     TextDatum,
     ToolCall,
 )
+from dataenvgym.tasks.adapted_task import task_of
 from tests.fakes import Student
 
 LOST = Failure(reason="lost")
@@ -143,5 +144,5 @@ def test_impossible_options_are_refused(options):
 
 def test_records_of_a_task_in_which_nothing_can_be_tried_are_unjudged():
     record = SupervisedDatum(instruction="a", output="b")
-    (verdict,) = AlreadyKnownCheck(SimpleNamespace()).passes([record], Student(str))
+    (verdict,) = AlreadyKnownCheck(task_of(SimpleNamespace())).passes([record], Student(str))
     assert "SimpleNamespace has no `make_environment`" in verdict.reason

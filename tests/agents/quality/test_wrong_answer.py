@@ -21,6 +21,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Source, Task
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.teachers.prompts import default_prompt
 from tests import fakes
@@ -156,7 +157,7 @@ def test_a_record_that_the_task_could_not_judge_is_unjudged():
         def judge_record(self, record):
             raise SandboxError("no bwrap")
 
-    task = SimpleNamespace(domain=Boxless())
+    task = task_of(SimpleNamespace(domain=Boxless()))
     (verdict,) = passes(WrongAnswerCheck(task), record("one"))
     assert verdict == Failure(reason="SandboxError: no bwrap")
 
@@ -166,8 +167,8 @@ def test_without_any_judge_it_refuses_by_default():
         name = "silent"
 
     with pytest.raises(ConfigurationError, match="judge_record"):
-        WrongAnswerCheck(Silent())  # type: ignore[arg-type]
-    check = WrongAnswerCheck(Silent(), needs_judge=False)  # type: ignore[arg-type]
+        WrongAnswerCheck(task_of(Silent()))
+    check = WrongAnswerCheck(task_of(Silent()), needs_judge=False)
     assert passes(check, record("one", "9")) == [True]
     with pytest.raises(ConfigurationError, match="samples is 0"):
         WrongAnswerCheck(PocketMathTask(), samples=0)

@@ -2,6 +2,7 @@ import pytest
 
 from dataenvgym.agents.skills import FilledGoldSkills
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.tasks.adapted_task import task_of
 from tests.agents.skills.conftest import KeywordTeacher
 
 
@@ -19,7 +20,7 @@ class Patchy:
 
 def test_gold_skills_stay_and_the_others_get_that_of_the_most_similar(task):
     patchy = Patchy(task.instances, every=7)
-    labels = FilledGoldSkills(task=patchy).label(patchy.instances)
+    labels = FilledGoldSkills(task=task_of(patchy)).label(patchy.instances)
     right = [
         label == (i.skill, i.category) for label, i in zip(labels, task.instances, strict=True)
     ]
@@ -32,7 +33,7 @@ def test_gold_skills_stay_and_the_others_get_that_of_the_most_similar(task):
 def test_a_teacher_chooses_for_them_if_there_is_one(task):
     patchy = Patchy(task.instances, every=7)
     teacher = KeywordTeacher()
-    labeler = FilledGoldSkills(task=patchy, teacher=teacher)
+    labeler = FilledGoldSkills(task=task_of(patchy), teacher=teacher)
     labels = labeler.label(patchy.instances)
     filled = [x.skill for x, i in zip(labels, patchy.instances, strict=True) if i.skill is None]
     assert all(skill.startswith("do ") for skill in filled)
@@ -48,4 +49,4 @@ def test_an_instance_that_is_new_keeps_its_gold_skill(task):
 
 def test_a_task_without_any_gold_skill_is_refused_with_the_way_out(task):
     with pytest.raises(ConfigurationError, match="skills=clusters"):
-        FilledGoldSkills(task=Patchy(task.instances, every=1)).label(task.instances)
+        FilledGoldSkills(task=task_of(Patchy(task.instances, every=1))).label(task.instances)

@@ -5,6 +5,7 @@ import pytest
 from dataenvgym.agents.skills import ClusteredSkills, Skill, SkillCatalog, read_catalog
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.adapted_task import task_of
 
 
 class Counting(ClusteredSkills):
@@ -77,7 +78,7 @@ class Bare:
 
 
 def test_a_task_without_instances_is_identified_by_its_first_labeled_questions(task):
-    labeler = ClusteredSkills(task=Bare(), clusters=4)
+    labeler = ClusteredSkills(task=task_of(Bare()), clusters=4)
     described = labeler.describe()
     assert "hash" not in described
     labels = labeler.label(task.instances)

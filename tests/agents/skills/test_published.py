@@ -9,6 +9,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.instantiation import build_section
+from dataenvgym.tasks.adapted_task import task_of
 
 TEXTS = {"1": "Add 2 and 3.\n", "2": "Sort 3 1 2.", "3": "Sort 3 1 2. Then reverse them."}
 
@@ -42,7 +43,7 @@ def published(tmp_path):
 
 
 def test_questions_get_the_category_of_their_text_and_others_that_of_the_most_similar(published):
-    labeler = PublishedSkills(published, task=Questions())
+    labeler = PublishedSkills(published, task=task_of(Questions()))
     found = [label.skill for label in labeler.label(Questions.instances)]
     assert found == ["Sorting", "Adding numbers", "Sorting"]
     assert labeler.catalog.counts == {"questions": 3, "unknown to the catalog": 1}
@@ -51,7 +52,7 @@ def test_questions_get_the_category_of_their_text_and_others_that_of_the_most_si
 
 def test_the_option_of_the_configuration_reads_the_file(published):
     config = compose(["skills=dataenvgym", f"skills.path={published}"])
-    assert isinstance(build_section(config, "skills", task=Questions()), PublishedSkills)
+    assert isinstance(build_section(config, "skills", task=task_of(Questions())), PublishedSkills)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +66,4 @@ def test_the_option_of_the_configuration_reads_the_file(published):
 def test_a_file_of_another_task_or_form_is_refused(change, said, published):
     published.write_text(json.dumps(json.loads(published.read_text()) | change))
     with pytest.raises(ConfigurationError, match=said):
-        PublishedSkills(published, task=Questions()).label(Questions.instances)
+        PublishedSkills(published, task=task_of(Questions())).label(Questions.instances)

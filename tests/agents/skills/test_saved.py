@@ -5,6 +5,7 @@ from dataenvgym.agents.skills import ClusteredSkills, SavedSkills, read_catalog
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
+from dataenvgym.tasks.adapted_task import task_of
 from tests.agents.skills.conftest import KeywordTeacher
 
 
@@ -50,6 +51,6 @@ class Riddles:
 
 def test_a_catalog_of_another_task_is_refused(earlier):
     with pytest.raises(ConfigurationError, match="riddles"):
-        SavedSkills(earlier, task=Riddles()).label(Riddles.instances)
+        SavedSkills(earlier, task=task_of(Riddles())).label(Riddles.instances)
     with pytest.raises(ConfigurationError, match="there is no skill catalog"):
-        SavedSkills(earlier / "nowhere", task=Riddles()).label(Riddles.instances)
+        SavedSkills(earlier / "nowhere", task=task_of(Riddles())).label(Riddles.instances)

@@ -128,14 +128,16 @@ def instance(**fields):
 def test_a_reply_has_an_answer_if_it_has_code_which_is_not_run_for_that(task, monkeypatch):
     monkeypatch.setattr(task.domain.sandbox, "box", lambda: pytest.fail("the code was run"))
     calls = instance(hidden=[[[1], {}, 2]])
-    found = []
-    for reply in (RIGHT, WRONG, "I would add one."):
-        tried = Message(role="assistant", content=reply)
-        completed = CompletedTaskInstance(
-            instance=calls, transcript=(tried,), reward=0.0, was_correct=False
+    tries = [
+        CompletedTaskInstance(
+            instance=calls,
+            transcript=(Message(role="assistant", content=reply),),
+            reward=0.0,
+            was_correct=False,
         )
-        found.append(task.domain.has_answer(completed))
-    assert found == [True, True, False]
+        for reply in (RIGHT, WRONG, "I would add one.", "It is hard.")
+    ]
+    assert task.generate_performance_report(tries).no_answer_rate == 0.5
 
 
 def test_replies_with_the_same_behavior_on_the_tests_are_equal(task):

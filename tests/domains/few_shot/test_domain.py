@@ -9,6 +9,7 @@ from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.domain import solves
 from tests.domains.few_shot.puzzles import drawn, folder_of, pair
 
 DOMAIN = FewShotDomain()
@@ -35,7 +36,7 @@ def test_a_record_becomes_a_problem_with_its_own_skill(task):
     found = task.domain.problem_of_record(task.domain.gold_record(instance))
     for field in ("instruction", "answer", "skill", "category", "data"):
         assert getattr(found, field) == getattr(instance, field)
-    assert task.domain.judge(found, f"It is\n{instance.answer}")
+    assert solves(task.domain, found, f"It is\n{instance.answer}")
     for other in (record_of(instance, "no grid"), SupervisedDatum(instruction="1", output="1")):
         assert task.domain.problem_of_record(other) is None
 

@@ -8,6 +8,7 @@ from dataenvgym.domains.few_shot.engines import GridEditEngine
 from dataenvgym.domains.few_shot.pocket import POCKET_FEW_SHOT, SKILLS, PocketFewShotTask
 from dataenvgym.domains.few_shot.problem import FewShotProblem
 from dataenvgym.records.plans import Assignment
+from dataenvgym.tasks.domain import solves
 from dataenvgym.tasks.source import SPLITS
 from tests.fakes import Knowing
 
@@ -28,8 +29,8 @@ def test_the_gold_answer_of_every_puzzle_follows_the_rule_of_its_demonstrations(
     for instance in task.on(split).instances:
         puzzle, _ = POCKET_FEW_SHOT.find(instance.instruction)
         assert (puzzle.skill.name, puzzle.answer) == (instance.skill, instance.answer)
-        assert task.domain.judge(instance, f"It is\n{instance.answer}")
-        assert not task.domain.judge(instance, "1 2 3\n4 5 6\n7 8 9")
+        assert solves(task.domain, instance, f"It is\n{instance.answer}")
+        assert not solves(task.domain, instance, "1 2 3\n4 5 6\n7 8 9")
     assert Counter(i.skill for i in task.on(split).instances).keys() == SKILLS.keys()
 
 

@@ -10,6 +10,7 @@ from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import TaskInstance
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
+from dataenvgym.tasks.domain import solves
 
 
 def instance(answer="Denver Broncos", **data):
@@ -66,13 +67,13 @@ def test_the_reward_is_exact_match_and_f1_is_a_score(reply, reward, f1):
 def test_any_of_several_gold_answers_is_right():
     golds = instance(answers=["Denver Broncos", "Denver"])
     assert tried("Denver", golds)[0] == 1.0
-    assert KnowledgeDomain().judge(golds, "denver")
+    assert solves(KnowledgeDomain(), golds, "denver")
     assert [*KnowledgeDomain().ways_to_answer(golds)] == ["Denver Broncos", "Denver"]
 
 
 def test_thoughts_are_not_part_of_an_answer():
     reply = "<think>Denver or Carolina?</think>\nThe Denver Broncos"
-    assert KnowledgeDomain().judge(instance(), reply) == tried(reply)[0] == 1.0
+    assert solves(KnowledgeDomain(), instance(), reply) == tried(reply)[0] == 1.0
     assert KnowledgeDomain().answer_class(instance(), reply) == "denver broncos"
 
 

@@ -15,6 +15,7 @@ from dataenvgym.domains.knowledge.pocket import (
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
 from dataenvgym.records.plans import Assignment
+from dataenvgym.tasks.domain import solves
 from tests.fakes import Knowing
 
 SPLITS = ("train", "validation", "test")
@@ -103,7 +104,7 @@ def test_gold_records_are_right(task):
 def test_an_instance_that_is_not_a_fact_is_refused(task):
     alien = TaskInstance(id="x", task="facts", instruction="Who?", skill="age", answer="9")
     with pytest.raises(InvalidInstanceError, match="has skill"):
-        task.domain.judge(alien, "9")
+        solves(task.domain, alien, "9")
 
 
 def test_each_person_has_a_passage_with_all_facts_that_no_question_shows(task):
@@ -121,6 +122,6 @@ def test_a_record_becomes_a_problem_with_the_value_that_it_names(task):
     for one in (record, lie):
         problem = task.domain.problem_of_record(one)
         assert (problem.instruction, problem.skill) == (record.instruction, record.provenance.skill)
-        assert task.domain.judge(problem, one.output)
+        assert solves(task.domain, problem, one.output)
     assert task.domain.problem_of_record(record.model_copy(update={"output": "Who?"})) is None
     assert task.domain.problem_of_record(record.model_copy(update={"instruction": "Who?"})) is None

@@ -13,7 +13,6 @@ from dataenvgym.environments import RecordChecks
 from dataenvgym.records import ChatDatum, SupervisedDatum
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.metrics.answers import answers_of
-from dataenvgym.tasks.record_conversion import problem_of
 from tests.domains.social.social_scenes import says
 
 SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
@@ -71,7 +70,7 @@ def test_a_lie_around_the_gold_message_earns_what_silence_earns(task, skill):
 def test_scenes_with_a_full_prompt_have_gold_records_in_the_forms_that_it_names(rules):
     task = SocialTask(scenes="procedural", n_procedural=160, rules=rules)
     for record in written(task, 1):
-        problem = problem_of(task.domain, record)
+        problem = task.problem_of(record)
         assert record.provenance.skill == problem.skill
         assert task.domain.judge_record(record)
         conversation = getattr(record, "conversation", None) or record.prompt
@@ -90,7 +89,7 @@ def test_the_engines_records_are_the_gold_conversations_of_the_environment(task,
     assert len(records) == 2 * len(SKILLS)
     kinds = Counter(type(record) for record in records)
     assert kinds == {SupervisedDatum: 2 * 12, ChatDatum: 2 * 4}
-    problems = [problem_of(task.domain, record) for record in records]
+    problems = [task.problem_of(record) for record in records]
     for record, problem in zip(records, problems, strict=True):
         assert task.domain.gold_record(problem).model_dump(exclude={"provenance"}) == (
             record.model_dump(exclude={"provenance"})

@@ -6,7 +6,7 @@ from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, ToolCall
 from dataenvgym.records.tool_formats import as_reply
-from dataenvgym.tasks.record_conversion import problem_of
+from dataenvgym.tasks.domain import solves
 
 
 def called(name: str, **arguments: str) -> str:
@@ -27,11 +27,11 @@ CANCELS = f"{READS}\n{called('cancel_order', order_id='order_1')}\nIt is cancele
 def test_a_written_record_is_a_problem_that_it_solves_and_silence_does_not(domain, output, basis):
     chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=output))
     assert isinstance(chat, ChatDatum)
-    problem = problem_of(domain, chat)
+    problem = domain.problem_of_record(chat)
     assert problem is not None
     assert problem.data["basis"] == basis
     assert domain.gold_conversation(problem).was_correct
-    assert not domain.judge(problem, "Done.")
+    assert not solves(domain, problem, "Done.")
 
 
 @pytest.mark.parametrize("output", ["Nothing to call.", called("cancel_order", order_id="none")])
@@ -50,11 +50,11 @@ def test_a_conversation_from_another_state_is_not_a_problem(domain):
         else message
         for message in chat.messages
     )
-    assert problem_of(domain, chat.model_copy(update={"messages": other})) is None
+    assert domain.problem_of_record(chat.model_copy(update={"messages": other})) is None
 
 
 def test_a_conversation_in_which_the_user_speaks_again_is_not_a_problem(domain):
     chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
     more = (Message(role="user", content="Thanks."), Message(role="assistant", content="Bye."))
     longer = chat.model_copy(update={"messages": (*chat.messages, *more)})
-    assert problem_of(domain, longer) is None
+    assert domain.problem_of_record(longer) is None

@@ -13,7 +13,6 @@ from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.metrics.answers import answers_of
-from dataenvgym.tasks.record_conversion import problem_of
 
 SMALL = {"n_train": 60, "n_validation": 60, "n_test": 60}
 
@@ -69,7 +68,7 @@ def test_the_engine_writes_conversations_that_solve_their_problems(task, records
     assert len({r.messages[0].content for r in records}) == len(records)
     assert all(isinstance(r, ChatDatum) and r.tools for r in records)
     assert all(task.domain.judge_record(record) for record in records)
-    problems = [problem_of(task.domain, record) for record in records]
+    problems = [task.problem_of(record) for record in records]
     assert [task.domain.gold_record(p).messages for p in problems] == [r.messages for r in records]
     kept = RecordChecks(task).check(records)
     assert len(kept.accepted) == len(records)
@@ -112,7 +111,7 @@ def test_records_have_the_prompt_of_the_evaluation(task):
     framed = PocketToolsTask(**SMALL, system_prompt="Be brief.", template="Do: {instruction}")
     plan = [Assignment(1, skill="bought")]
     (record,) = PocketEngine(framed).generate(plan, None, np.random.default_rng(0))
-    problem = problem_of(framed.domain, record)
+    problem = framed.problem_of(record)
     assert record.conversation[:2] == framed.domain.prompt(problem)
     assert framed.domain.judge_record(record)
 

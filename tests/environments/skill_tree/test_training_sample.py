@@ -14,6 +14,7 @@ from dataenvgym.environments.skill_tree.training_sample import (
 )
 from dataenvgym.records import Provenance, SupervisedDatum, TextDatum
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.adapted_task import task_of
 
 MATH = MathTask("none.jsonl")
 
@@ -58,7 +59,7 @@ def test_the_answers_are_graded_by_the_tasks_own_scorer_if_it_has_one(numbers, s
     sample = renewed_sample((), [record(5), record(6)], {}, 5, np.random.default_rng(0), MATH)
     sample[1] = sample[1].model_copy(update={"answer": "7"})
     assert [c.was_correct for c in answer_again(numbers, student, sample)] == [True, False]
-    assert answer_again(object(), student, sample) == []
+    assert answer_again(task_of(object()), student, sample) == []
 
 
 def test_a_record_in_the_tasks_prompt_is_asked_again_in_that_prompt():

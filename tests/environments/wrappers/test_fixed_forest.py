@@ -14,6 +14,7 @@ from dataenvgym.environments.simulation.environments import SimulatedSkillTree
 from dataenvgym.environments.skill_tree import Exploit, Explore
 from dataenvgym.environments.wrappers import FEATURES, FixedForest
 from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.tasks.adapted_task import task_of
 from tests.fakes import begun
 
 CURVES = LearningCurves(
@@ -111,7 +112,7 @@ def test_impossible_options_are_refused():
     with pytest.raises(ConfigurationError, match="all different"):
         simulated(skills=("a", "a"))
     bare = gymnasium.Env()
-    bare.task = SimpleNamespace(name="nameless", instances=())  # type: ignore[attr-defined]
+    bare.task = task_of(SimpleNamespace(name="nameless", instances=()))  # type: ignore[attr-defined]
     with pytest.raises(ConfigurationError, match="FixedForest"):
         FixedForest(bare)
 

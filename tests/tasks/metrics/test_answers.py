@@ -7,6 +7,7 @@ import pytest
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks import Domain
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.metrics.answers import answers_of, classes_of, sameness_of
 
 
@@ -23,11 +24,13 @@ class Reader(Domain):
 
 
 def task(domain):
-    return SimpleNamespace(domain=domain, threads=2)
+    return task_of(SimpleNamespace(domain=domain, threads=2))
 
 
 def test_a_task_reads_its_own_answers_else_the_stripped_message_is_the_answer(completed):
-    found = answers_of(object(), [completed(" yes\n"), completed("  "), completed("x", error="e")])
+    found = answers_of(
+        task_of(object()), [completed(" yes\n"), completed("  "), completed("x", error="e")]
+    )
     assert found == [("yes", None), (None, None), (None, None)]
     replies = [completed("it is 7"), completed(""), completed("it is 8", error="the line is dead")]
     assert answers_of(task(Reader()), replies) == [("7", None), (None, None), (None, None)]
@@ -73,6 +76,6 @@ def test_replies_with_other_calls_are_other_answers(completed):
         for name in ("add", "add", "sub")
     ]
     tries = [one.model_copy(update={"transcript": (*one.transcript[:-1], m)}) for m in said]
-    first, second, third = (answer for answer, _ in answers_of(object(), tries))
+    first, second, third = (answer for answer, _ in answers_of(task_of(object()), tries))
     assert first == second
     assert first != third

@@ -2,11 +2,13 @@
 
 import pytest
 
+from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.storage import read_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks.adapted_task import TaskAsDomain
+from dataenvgym.tasks import Task
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.metrics import EvaluationFiles, draw_samples, parse_metrics, rescore
 from dataenvgym.tasks.metrics.rescoring import can_be_replayed, rescore_folder
 from tests.fakes import Student
@@ -129,7 +131,7 @@ def test_a_task_without_environments_cannot_replay():
         def generate_performance_report(self, completed): ...
 
     with pytest.raises(ConfigurationError, match="make_environment"):
-        rescore(Whole(), {}, [])
+        rescore(task_of(Whole()), {}, [])
 
 
 def test_a_sample_whose_scorer_failed_is_judged_again(guess_task, guesser, tmp_path):
@@ -173,14 +175,17 @@ def test_a_task_that_cannot_judge_here_says_so_before_anything_is_written(guess_
         def make_environment(self):
             raise ValueError("seconds is -1")
 
-    class Unready(TaskAsDomain):
-        def check_ready(self):
+    class Unready(MathDomain):
+        def make_environment(self, instances=()):
             raise ConfigurationError("there is no sandbox")
 
-    unready = guess_task()
-    unready._domain = Unready(unready)
+    class Unjudged(Task):
+        def load(self, split):
+            return guess_task(split=split).instances
+
+    unready = Unjudged(domain=Unready())
     for task, expected in (
-        (Impossible(), "Impossible .*ValueError: seconds is -1"),
+        (Impossible(), "seconds is -1"),
         (unready, "no sandbox"),
         (guess_task(threads=0), "threads is 0"),
     ):

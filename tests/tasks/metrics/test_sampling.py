@@ -16,6 +16,7 @@ from dataenvgym.events import hearing_progress
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import PerformanceReport
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.metrics import EvaluationFiles, draw_samples
 from dataenvgym.tasks.metrics.metric import parse_metrics
 from dataenvgym.tasks.metrics.results import completed_of, sum_up
@@ -103,6 +104,10 @@ def test_greedy_answers_are_all_equal(guess_task, guesser, tmp_path):
     assert files.has(1)
 
 
+def namespace(**fields):
+    return task_of(types.SimpleNamespace(**fields))
+
+
 class Whole:
     """A task that is evaluated as a whole, as the protocol wants it and no more."""
 
@@ -118,32 +123,32 @@ class Whole:
 
 def test_a_task_that_offers_no_problems_is_evaluated_once(task, guesser, tmp_path):
     files = EvaluationFiles(tmp_path, chunk=None)
-    draw_samples(files, Whole(task), guesser(), None, 1)
+    draw_samples(files, task_of(Whole(task)), guesser(), None, 1)
     assert completed_of(files, 1) == task.evaluate(guesser())
-    results = sum_up(files, Whole(task), parse_metrics(None, 1), 1)
+    results = sum_up(files, task_of(Whole(task)), parse_metrics(None, 1), 1)
     assert results.metrics[0].n == 5
     with pytest.raises(ConfigurationError, match="make_environment"):
-        draw_samples(files, Whole(task), ScriptedPredictor(lambda c: "1"), None, 2)
+        draw_samples(files, task_of(Whole(task)), ScriptedPredictor(lambda c: "1"), None, 2)
 
 
 def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesser, tmp_path):
     files, student = EvaluationFiles(tmp_path, chunk=2), guesser(lambda asked: asked == 3)
-    draw_samples(files, Whole(task), student, None, 1)
+    draw_samples(files, task_of(Whole(task)), student, None, 1)
     assert files.has(1)
     assert len(list((tmp_path / "samples").iterdir())) == 3
     assert len(completed_of(files, 1)) == 5
     asked = student.asked
-    draw_samples(files, Whole(task), student, None, 1)
+    draw_samples(files, task_of(Whole(task)), student, None, 1)
     assert student.asked == asked
     assert [s.error is None for s in files.read_part(0, 0, task.instances[:2])] == [True, True]
     again = guesser()  # the failed sample is not in the first file
-    draw_samples(files, Whole(task), again, None, 1, retry_errors=True)
+    draw_samples(files, task_of(Whole(task)), again, None, 1, retry_errors=True)
     assert again.asked > 0
     assert completed_of(files, 1) == task.evaluate(guesser())
 
 
 def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp_path):
-    own = types.SimpleNamespace(
+    own = namespace(
         sampling=task.sampling,
         chunk_size=2,
         threads=1,
@@ -156,7 +161,7 @@ def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp
     draw_samples(files, own, guesser(), instances_of(own, 3), 3)
     assert files.count_complete() == 3
     assert len(instances_of(own, 3, limit=2)) == 2
-    del own.instances
+    del own.inner.instances
     assert instances_of(own, 1) is None
     with pytest.raises(ConfigurationError, match="has no `instances`"):
         instances_of(own, 3)
@@ -219,9 +224,9 @@ def test_a_task_without_problems_is_refused(guess_task, guesser, tmp_path):
     class Empty(guess_task):
         instances = ()
 
-    with pytest.raises(ConfigurationError, match="Empty has no problems"):
+    with pytest.raises(ConfigurationError, match="no problems"):
         instances_of(Empty(), 1)
-    whole = types.SimpleNamespace(name="whole", evaluate=lambda predictor: [])
+    whole = namespace(name="whole", evaluate=lambda predictor: [])
     with pytest.raises(EvaluationError, match="evaluated no"):
         draw_samples(EvaluationFiles(tmp_path, chunk=2), whole, guesser(), None, 1)
 
@@ -234,7 +239,7 @@ def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):
 
     with pytest.raises(InvalidInstanceError, match="two instances"):
         instances_of(Twice(), 1)
-    whole = types.SimpleNamespace(
+    whole = namespace(
         name="whole", evaluate=lambda predictor: 2 * guess_task(1).evaluate(predictor)
     )
     files = EvaluationFiles(tmp_path, chunk=2)

@@ -42,7 +42,6 @@ from dataenvgym.interfaces import (
     PredictorInterface,
     Reply,
     SamplingParameters,
-    TaskInterface,
     TeacherInterface,
 )
 from dataenvgym.records import (
@@ -55,7 +54,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.records.plans import EngineFit, Plan
 from dataenvgym.seeding import derive_seed
-from dataenvgym.tasks.adapted_task import task_of
+from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.teachers.budget import count_malformed
 from dataenvgym.teachers.prompts import Prompt, as_prompt
@@ -116,7 +116,7 @@ class LLMEngine:
     Attributes:
         dropped: the number of records that the last call dropped, by reason: "malformed",
             "duplicate", "example" (it has the text of an example), "calls" (its tool calls are
-            missing or do not work), or by the task's domain (`Domain.record_fault`).
+            missing or do not work), or by the task's domain (`DialogueDomain.record_fault`).
     """
 
     fit = EngineFit(needs="counts")  # without skill and examples it uses samples
@@ -124,7 +124,7 @@ class LLMEngine:
     def __init__(
         self,
         teacher: TeacherInterface,
-        task: TaskInterface | None = None,
+        task: Task | None = None,
         prompt: Prompt | Mapping[str, Any] | str = "records",
         *,
         subskill_prompt: Prompt | Mapping[str, Any] | str = "propose_subskills",
@@ -148,8 +148,7 @@ class LLMEngine:
             max_length=max_length,
         )
         self.teacher = teacher
-        self.task = None if task is None else task_of(task)
-        self._domain: Domain = PLAIN_DOMAIN if self.task is None else self.task.domain
+        self.task = None if task is None else task
         self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
         self.solution_prompt = None
         if solution_prompt is not None:
@@ -172,7 +171,8 @@ class LLMEngine:
                 "prompt=math_records_for_hypotheses, go together: set both, or neither"
             )
         if self.task is not None and self.solution_prompt is None:
-            check_form(self.prompt, self.task.name, self._domain.record_forms)
+            for name, part in self.task.parts.items():
+                check_form(self.prompt, name, part.domain.record_forms)
         self.subskill_prompt = as_prompt(
             subskill_prompt, needs=("count", "skill"), may=("known", "examples")
         )
@@ -223,6 +223,9 @@ class LLMEngine:
         except ConfigurationError:
             return ()
 
+    def _domain_of(self, of: TaskInstance | Provenance) -> Domain:
+        return PLAIN_DOMAIN if self.task is None else self.task.domain_of(of)
+
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
     ) -> Sequence[TrainingDatum]:
@@ -238,11 +241,14 @@ class LLMEngine:
         requests = requests_of(
             plan, batch=self.batch_size, most_examples=self.examples_per_request, rng=rng
         )
-        add_samples(requests, self._problems, self.examples_per_request, rng)
+        tasks = [] if self.task is None else [*self.task.parts]
+        add_samples(requests, self._problems, self.examples_per_request, rng, tasks)
         seed = int(rng.integers(2**31))
         if self.hypotheses_prompt is not None:
             sampling = self.sampling.model_copy(update={"seed": seed})
-            add_hypotheses(requests, self.teacher, self.hypotheses_prompt, sampling, self._domain)
+            add_hypotheses(
+                requests, self.teacher, self.hypotheses_prompt, sampling, self._domain_of
+            )
         self.dropped = Counter()
         seen: set[str] = set()
         was_answered = False
@@ -280,7 +286,8 @@ class LLMEngine:
                 f"nothing new in the last {n_fruitless} rounds: the missing records are given up "
                 f"({n_asked} requests, {n_useless} answers without any record; dropped: {why})"
             )
-        return [self._domain.frame(record) for request in requests for record in request.records]
+        written = [record for request in requests for record in request.records]
+        return [self._domain_of(record.provenance).frame(record) for record in written]
 
     def propose_subskills(
         self,
@@ -298,7 +305,7 @@ class LLMEngine:
             BudgetSpentError: if the budget is spent before the first name.
         """
         wrong = [c for c in examples if not c.was_correct][:_EXAMPLES_OF_A_SKILL]
-        shown = "\n\n".join(shown_example(c, i + 1, self._domain) for i, c in enumerate(wrong))
+        shown = "\n\n".join(shown_example(c, i + 1, self._domain_of) for i, c in enumerate(wrong))
         return propose_subskills(
             self.teacher,
             self.subskill_prompt,
@@ -319,7 +326,7 @@ class LLMEngine:
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [requests[i].conversation(self.prompt, self._domain) for i in chosen],
+                    [requests[i].conversation(self.prompt, self._domain_of) for i in chosen],
                     sampling,
                     purpose="records",
                 )
@@ -331,14 +338,13 @@ class LLMEngine:
         answered = [replies[i] for i in range(len(requests))]
         if self.solution_prompt is None:
             return answered
-        form = self._domain.answer_form if "answer_form" in self.solution_prompt.names else ""
         return with_outputs(
             answered,
             self.teacher,
             self.solution_prompt,
             self.sampling.model_copy(update={"seed": seed}),
             schema=self.schema(None),
-            answer_form=form,
+            answer_forms=[self._domain_of(request.provenance).answer_form for request in requests],
         )
 
     def _take(self, request: RecordRequest, reply: Reply, seen: set[str]) -> bool:
@@ -353,9 +359,12 @@ class LLMEngine:
             if key in examples or key in seen:
                 self.dropped["example" if key in examples else "duplicate"] += 1
                 continue
-            framed = self._domain.frame(record)
-            lacks_calls = self._domain.has_tools and not isinstance(framed, ChatDatum)
-            if fault := "calls" if lacks_calls else self._domain.record_fault(framed):
+            domain = self._domain_of(record.provenance)
+            framed = domain.frame(record)
+            fault = domain.record_fault(framed) if isinstance(domain, DialogueDomain) else None
+            if domain.record_forms[0] == "tool" and not isinstance(framed, ChatDatum):
+                fault = "calls"
+            if fault:
                 self.dropped[fault] += 1
             else:
                 seen.add(key)

@@ -9,7 +9,7 @@ teacher knows what a problem looks like.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
@@ -24,7 +24,8 @@ from dataenvgym.records import (
     TaskInstance,
 )
 from dataenvgym.records.plans import Plan
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import Domain, last_reply
 from dataenvgym.teachers.prompts import Prompt
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class _PlainDomain(Domain):
 
 
 PLAIN_DOMAIN = _PlainDomain()
+DomainOf = Callable[[TaskInstance | Provenance], Domain]
 
 
 @dataclass
@@ -59,21 +61,26 @@ class RecordRequest:
     def missing(self) -> int:
         return self.count - len(self.records)
 
-    def conversation(self, prompt: Prompt, domain: Domain) -> Conversation:
-        """Write the request for the missing records; `domain` renders the problems.
+    def conversation(self, prompt: Prompt, domain_of: DomainOf) -> Conversation:
+        """Write the request for the missing records; their domains render the problems.
 
         An example that the student solved or was not asked (see `BlindPolicy`) is shown as a
         sample.
         """
         skill, subskill = self.provenance.skill, self.provenance.subskill
+        domain = domain_of(self.provenance)
         wrong = [e for e in self.examples if is_error(e)]
         samples = [*(e.instance for e in self.examples if not is_error(e)), *self.samples]
         return prompt.render(
             count=self.missing,
             skill=f"{skill}, and of it: {subskill}" if skill and subskill else subskill or skill,
-            examples="\n\n".join(shown_example(e, i + 1, domain) for i, e in enumerate(wrong)),
-            samples="\n\n".join(_shown(s, i + 1, None, domain) for i, s in enumerate(samples)),
-            told=domain.teacher_context,
+            examples="\n\n".join(shown_example(e, i + 1, domain_of) for i, e in enumerate(wrong)),
+            samples="\n\n".join(
+                _shown(s, i + 1, None, domain_of(s)) for i, s in enumerate(samples)
+            ),
+            told=domain.teacher_context
+            if isinstance(domain, DialogueDomain)
+            else domain.prompt_template.system,
             hypotheses="\n".join(f"- {h}" for h in self.provenance.hypotheses),
             written="\n".join(f"- {_cut(r.instruction)}" for r in self.records[-_MOST_WRITTEN:]),
         )
@@ -88,7 +95,7 @@ def requests_of(
         skill = assignment.skill
         if skill is None and len(skills := {e.instance.skill for e in assignment.examples}) == 1:
             skill = skills.pop()
-        provenance = Provenance(skill=skill, subskill=assignment.subskill)
+        provenance = Provenance(skill=skill, subskill=assignment.subskill, task=assignment.task)
         taken = 0
         is_unnamed = assignment.skill is None and assignment.subskill is None
         if is_unnamed and assignment.examples and requests:
@@ -112,8 +119,12 @@ def add_samples(
     problems: Sequence[TaskInstance],
     most: int,
     rng: np.random.Generator,
+    tasks: Sequence[str] = (),
 ) -> None:
-    """Add sample problems to requests without examples, of the request's skill if there are any."""
+    """Add sample problems to requests without examples, of the request's skill if there are any.
+
+    With several `tasks`, such a request is for one of those with the skill, drawn at random.
+    """
     by_skill: dict[str | None, list[TaskInstance]] = {}
     for problem in problems:
         by_skill.setdefault(problem.skill, []).append(problem)
@@ -122,6 +133,11 @@ def add_samples(
             of_skill = problems
             if (skill := request.provenance.skill) is not None:
                 of_skill = by_skill.get(skill, [])
+            if len(tasks) > 1:
+                names = [n for n in tasks if any(p.task == n for p in of_skill)] or tasks
+                task = names[int(rng.integers(len(names)))]
+                of_skill = [problem for problem in of_skill if problem.task == task]
+                request.provenance = request.provenance.model_copy(update={"task": task})
             request.samples = _sample(of_skill, most, rng)
 
 
@@ -136,18 +152,23 @@ def next_round(missing: Sequence[T], fruitless: int, attempts: int) -> Sequence[
     return missing[fruitless % step :: step]
 
 
-def shown_example(example: CompletedTaskInstance, number: int, domain: Domain) -> str:
+def shown_example(example: CompletedTaskInstance, number: int, domain_of: DomainOf) -> str:
     """Show a problem, the student's reply and, if there is one, the gold answer."""
-    reply = domain.tried_text(example)
+    domain = domain_of(example.instance)
+    tried_text = domain.tried_text if isinstance(domain, DialogueDomain) else last_reply
+    reply = tried_text(example)
     said = None if reply is None else reply.strip() or "(nothing)"
     return _shown(example.instance, number, said, domain)
 
 
 def _shown(instance: TaskInstance, number: int, said: str | None, domain: Domain) -> str:
-    lines = [f"Problem {number}: {_cut(domain.text_of(instance))}"]
+    text, gold = instance.instruction, instance.answer
+    if isinstance(domain, DialogueDomain):
+        text, gold = domain.text_of(instance), domain.gold_text(instance)
+    lines = [f"Problem {number}: {_cut(text)}"]
     if said is not None:
         lines.append(f"The student's answer: {_cut(said)}")
-    if (gold := domain.gold_text(instance)) is not None:
+    if gold is not None:
         lines.append(f"The right answer: {_cut(gold)}")
     return "\n".join(lines)
 

@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dataenvgym.agents.engines.llm.record_requests import RecordRequest, is_error
+from dataenvgym.agents.engines.llm.record_requests import DomainOf, RecordRequest, is_error
 from dataenvgym.agents.engines.llm.records import items_in
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
-from dataenvgym.tasks.domain import Domain
 from dataenvgym.teachers.prompts import Prompt
 from dataenvgym.teachers.structured import TEXT, Schema, ask_json, list_of, object_of
 
@@ -23,7 +22,7 @@ def add_hypotheses(
     teacher: TeacherInterface,
     prompt: Prompt,
     sampling: SamplingParameters,
-    domain: Domain,
+    domain_of: DomainOf,
 ) -> None:
     """Ask what the student lacks, and put the answers into the requests' provenance.
 
@@ -32,7 +31,7 @@ def add_hypotheses(
     supposed = [r for r in requests if any(map(is_error, r.examples))]
     if not supposed:
         return
-    asked = [request.conversation(prompt, domain) for request in supposed]
+    asked = [request.conversation(prompt, domain_of) for request in supposed]
     answers = ask_json(teacher, asked, _HYPOTHESES, sampling, purpose="hypotheses")
     for request, answer in zip(supposed, answers, strict=True):
         pairs = answer["hypotheses"] if answer else ()
@@ -48,7 +47,7 @@ def with_outputs(
     sampling: SamplingParameters,
     *,
     schema: Schema,
-    answer_form: str,
+    answer_forms: Sequence[str],
 ) -> list[Reply | Failure]:
     """The replies with an output for each record in them, asked for in one more call.
 
@@ -57,14 +56,15 @@ def with_outputs(
     Args:
         prompt: has `{instruction}`, and perhaps `{answer_form}`.
         schema: of the replies.
+        answer_forms: for each reply, how an output is to end.
     """
     items: list[list[dict[str, Any]]] = [
         items_in(reply, schema, _problem)[0] if isinstance(reply, Reply) else []
         for reply in replies
     ]
     asked = [
-        prompt.render(instruction=item["instruction"], answer_form=answer_form)
-        for of_reply in items
+        prompt.render(instruction=item["instruction"], answer_form=form)
+        for of_reply, form in zip(items, answer_forms, strict=True)
         for item in of_reply
     ]
     answers = teacher.ask(asked, sampling, purpose="solutions") if asked else ()

@@ -172,7 +172,7 @@ class MultiTurnDomain(Domain):
     """Conversations are played and judged by the clone; they are not taught."""
 
     asks_others = False
-    has_tools = True
+    record_forms = ("tool",)
 
     def __init__(self, checkout: Checkout, more_tools: str, options: PromptOptions) -> None:
         self.prompt_template = options.prompt

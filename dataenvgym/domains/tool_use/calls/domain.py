@@ -29,6 +29,7 @@ from dataenvgym.records import (
     CompletedTaskInstance,
     Conversation,
     Message,
+    PerformanceReport,
     Provenance,
     SupervisedDatum,
     TaskInstance,
@@ -37,13 +38,15 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.records.tool_formats import as_reply, read_reply
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import solves
 from dataenvgym.tasks.record_conversion import chat_record
+from dataenvgym.tasks.reports import report_on
 
 _WHOLE = ["integer", "number"]  # a whole number is a number
 
 
-class CallsDomain(Domain):
+class CallsDomain(DialogueDomain):
     """Problems with tools of their own; the student's calls are compared with gold calls.
 
     Teachers read and write a problem as one text, followed by its tools (see `texts`). Students are
@@ -103,8 +106,9 @@ class CallsDomain(Domain):
             return said.content.strip() or None
         return canonical(said.tool_calls)
 
-    def has_answer(self, completed: CompletedTaskInstance) -> None:
-        """None: to call nothing is an answer."""
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        """The report; to call nothing is an answer."""
+        return report_on(task, completed)
 
     def same_answer(self, instance: TaskInstance, one: str, other: str) -> bool:
         """Whether two answers are the same calls, compared like the gold calls."""
@@ -137,11 +141,14 @@ class CallsDomain(Domain):
             unknown = [call for call in said.tool_calls if not was_found(call, problem.messages)]
             if unknown:
                 prompt = (*prompt, *searching(unknown, self._catalog))
-        return chat_record((*prompt, said), Provenance(skill=instance.skill))
+        return chat_record((*prompt, said), Provenance(skill=instance.skill, task=instance.task))
 
-    def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
+    def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         if answer := instance.data_as(CallsProblem).answer:
             yield answer
+
+    def asks_model(self, instance: TaskInstance) -> bool:
+        return False
 
     def frame(self, record: SupervisedDatum) -> SupervisedDatum | ChatDatum:
         """Declare the tools in the record's text, and parse the calls in its output.
@@ -185,7 +192,7 @@ class CallsDomain(Domain):
             return None
         messages, tools, said = read
         if known := self._known_problems.get(self._text(messages, tools)):
-            return any(self.judge(problem, as_reply(said)) for problem in known)
+            return any(solves(self, problem, as_reply(said)) for problem in known)
         declared = {tool.name: tool for tool in tools}
         calls = () if self._catalog else said.tool_calls
         fit = all(c.name in declared and _accepts(declared[c.name], c) for c in calls)
@@ -201,7 +208,7 @@ class CallsDomain(Domain):
         messages, tools, said = read
         source = record.provenance
         if known := self._known_problems.get(self._text(messages, tools)):
-            right = next((one for one in known if self.judge(one, as_reply(said))), None)
+            right = next((one for one in known if solves(self, one, as_reply(said))), None)
             named = {"id": source.id or "record", "task": "records"}
             return right and right.model_copy(update=named)
         if not said.tool_calls:
@@ -212,10 +219,6 @@ class CallsDomain(Domain):
         except ValidationError:
             return None
         return problem.instance(id=source.id or "record", task="records", skill=source.skill)
-
-    def question_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
-        """The same as `problem_of_record`: without its calls, a question is not a problem."""
-        return self.problem_of_record(record)
 
     @cached_property
     def _known_problems(self) -> dict[str, list[TaskInstance]]:

@@ -17,6 +17,7 @@ from dataenvgym.errors import check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import Tool
 from dataenvgym.tasks.base import Task, training_problems
+from dataenvgym.tasks.domain import gold_errors
 from dataenvgym.tasks.options import RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
 from dataenvgym.tasks.words import words_of
@@ -93,7 +94,7 @@ class BFCLTask(Task):
             overlap_key=domain.overlap_key,
             rows=partial(bfcl_rows, subset=options.subset),
             text_of=domain.text_of,
-            gold_errors=domain.gold_errors,
+            gold_errors=partial(gold_errors, domain),
         )
         self.set_up(source, domain, options, name=options.name)
 
@@ -125,7 +126,7 @@ class APIBankTask(Task):
             overlap_key=_opening,
             rows=self._files.rows,
             text_of=domain.text_of,
-            gold_errors=domain.gold_errors,
+            gold_errors=partial(gold_errors, domain),
         )
         self.set_up(source, domain, options, name=options.name)
 

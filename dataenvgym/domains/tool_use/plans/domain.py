@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import get_args
 
 from dataenvgym.domains.tool_use.plans import code_form, json_form
@@ -25,10 +25,17 @@ from dataenvgym.domains.tool_use.plans.plan import (
 )
 from dataenvgym.errors import InvalidInstanceError, check_one_of
 from dataenvgym.options import PlainText
-from dataenvgym.records import CompletedTaskInstance, Conversation, LabeledAnswer, TaskInstance
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.records import (
+    CompletedTaskInstance,
+    Conversation,
+    LabeledAnswer,
+    PerformanceReport,
+    TaskInstance,
+)
+from dataenvgym.tasks.domain import Domain, each_answer, has_answer, solves
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.reports import report_on
 
 
 class PlansEnvironment(TaskEnvironment):
@@ -149,6 +156,7 @@ class PlansDomain(Domain):
 
     asks_others = False
     record_forms = ("plan", "")
+    word_runs_identify = ("problem",)  # plans with the same tools share long runs of words
 
     def __init__(
         self,
@@ -178,9 +186,14 @@ class PlansDomain(Domain):
             prompt_template=self.prompt_template,
         )
 
-    def corpus_scores(self, completed: Sequence[CompletedTaskInstance]) -> Mapping[str, float]:
-        """F1 of tools, arguments and edges, as in m&m's evaluation."""
-        return corpus_scores([compared(c, self.form) for c in completed])
+    def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
+        """The report, with F1 of tools, arguments and edges, as in m&m's evaluation."""
+        return report_on(
+            task,
+            completed,
+            lambda scored: corpus_scores([compared(c, self.form) for c in scored]),
+            partial(has_answer, self),
+        )
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The parts of the plan that `correct_by` compares, with sorted argument names.
@@ -190,12 +203,9 @@ class PlansDomain(Domain):
         """
         return " > ".join(labels(self.form.read(reply).plan, self.correct_by)) or None
 
-    def overlap_answer(self, instance: TaskInstance) -> str | None:
-        """None: plans with the same tools share long runs of words."""
-        return None
-
-    def judge_answer(self, answer: LabeledAnswer) -> bool | None:
-        """Whether it is the right plan; None if that is unknown.
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
+        """Whether it has the right plan; None if that is unknown.
 
         If its request is in the training split, the gold plan decides. Otherwise a plan is wrong if
         it cannot be parsed, calls a tool that is not in the tool list, or refers to a step that is
@@ -203,7 +213,7 @@ class PlansDomain(Domain):
         """
         problem = self._problems.get(self.prompt_template.instruction_in(answer.question))
         if problem is not None:
-            return self.judge(problem, answer.text)
+            return solves(self, problem, answer.text)
         plan = self.form.read(answer.text).plan
         try:
             check_tools(plan, self.tools)

@@ -12,6 +12,7 @@ from dataenvgym.domains.tool_use.plans.domain import PlanOptions, PlansDomain
 from dataenvgym.domains.tool_use.plans.loaders import read_tools, to_instance
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task, training_problems
+from dataenvgym.tasks.domain import gold_errors
 from dataenvgym.tasks.options import RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
 
@@ -68,7 +69,7 @@ class PlansTask(Task):
             options,
             name=options.name,
             overlap_key=domain.overlap_key,
-            gold_errors=domain.gold_errors,
+            gold_errors=partial(gold_errors, domain),
             keeps_test_apart=True,
         )
         self.set_up(source, domain, options, name=options.name)

@@ -14,13 +14,17 @@ from dataenvgym.agents import (
 )
 from dataenvgym.agents.engines.llm.record_requests import next_round
 from dataenvgym.agents.engines.llm.records import records_in
+from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import CompletedTaskInstance, Provenance
 from dataenvgym.runs.config import build_agent, compose
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
+from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.several import SeveralTasks
 from dataenvgym.teachers.prompts import default_prompt
 from tests import fakes
 
@@ -321,7 +325,12 @@ def test_a_record_with_a_zero_byte_is_malformed_and_lone_surrogates_are_replaced
 
 
 def test_a_teacher_reads_problems_as_the_domain_puts_them_and_its_records_are_framed():
-    class Shouting(MathDomain):
+    class Shouting(DialogueDomain, MathDomain):
+        gold_replies = MathDomain.ways_to_answer
+
+        def asks_model(self, instance):
+            return False
+
         def text_of(self, instance):
             return instance.instruction.upper()
 
@@ -338,6 +347,19 @@ def test_a_teacher_reads_problems_as_the_domain_puts_them_and_its_records_are_fr
     records, _ = generate(teacher, Assignment(2, examples=[wrong(7)]), task=OwnTask())
     assert "WHICH NUMBER COMES AFTER 7?" in teacher.asked[0]
     assert [record.instruction for record in records] == ["What is 0 + 0?!", "What is 1 + 1?!"]
+
+
+def test_the_records_of_a_request_are_for_the_task_of_its_examples_or_of_a_drawn_task():
+    sizes = {"n_train": 30, "n_validation": 4, "n_test": 4}
+    parts = {"sums": PocketMathTask(**sizes), "facts": PocketKnowledgeTask(**sizes)}
+    task, teacher = SeveralTasks(parts), Teacher()
+    one, *_, other = task.evaluate(ScriptedPredictor(lambda conversation: "?"))
+    plan = (*(Assignment(1, examples=[each]) for each in (one, other)), Assignment(8))
+    records, _ = generate(teacher, *plan, task=task, batch_size=1)
+    named = [record.provenance.task for record in records]
+    assert named[:2] == ["sums", "facts"]
+    assert {*named[2:]} == {"sums", "facts"}
+    assert other.instance.instruction in teacher.asked[1]
 
 
 # --- requests after rounds without records ---

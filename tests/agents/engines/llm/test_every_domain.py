@@ -23,6 +23,7 @@ from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ChatDatum, Message
+from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.teachers.prompts import default_prompt
 from tests.calls_files import write_bfcl
 from tests.fakes import Teacher
@@ -79,8 +80,12 @@ def solver(task, problems):
 
     def record(problem):
         is_one_reply = domain.record_forms[0] == ""
-        output = domain.gold_record(problem).output if is_one_reply else domain.gold_text(problem)
-        return {"instruction": domain.text_of(problem), "output": output}
+        is_dialogue = isinstance(domain, DialogueDomain)
+        gold = domain.gold_text(problem) if is_dialogue else problem.answer
+        return {
+            "instruction": domain.text_of(problem) if is_dialogue else problem.instruction,
+            "output": domain.gold_record(problem).output if is_one_reply else gold,
+        }
 
     records = [*map(record, problems)]
     return Teacher(lambda text, sampling: {"records": records})

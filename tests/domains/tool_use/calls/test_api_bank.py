@@ -8,6 +8,7 @@ from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_tex
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.domain import solves
 from tests.calls_files import DIALOGUE, api, write
 
 
@@ -46,7 +47,7 @@ def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published):
             for name in names:
                 wrong = call.arguments | {name: "qqq"}
                 said = as_calls_text([ToolCall(name=call.name, arguments=wrong)])
-                assert not published.domain.judge(instance, said), (instance.id, wrong)
+                assert not solves(published.domain, instance, said), (instance.id, wrong)
                 tried += 1
     assert tried == 887
 
@@ -59,7 +60,7 @@ def test_a_gold_call_of_the_searcher_is_right_and_is_a_record(tmp_path):
     for how, lengths in (("given", [2, 6, 8]), ("tool", [2, 8, 8])):
         task = whole(tmp_path / "d", turns="calls", search=how)
         first = task.instances[0]
-        assert task.domain.judge(first, first.answer)
+        assert solves(task.domain, first, first.answer)
         environment = task.domain.make_environment()
         environment.reset(options={"instance": first})
         *_, info = environment.step(first.answer)
@@ -67,7 +68,7 @@ def test_a_gold_call_of_the_searcher_is_right_and_is_a_record(tmp_path):
         assert info["scores"]["found_tool"] == 1.0
         assert "accepted_by_api" not in info["scores"]
         other = ToolCall(name="ToolSearcher", arguments={"keywords": "email"})
-        assert not task.domain.judge(first, as_calls_text([other]))
+        assert not solves(task.domain, first, as_calls_text([other]))
         records = list(map(task.domain.gold_record, task.instances))
         names = [record.messages[-1].tool_calls[0].name for record in records]
         assert names == ["ToolSearcher", "GetUserToken", "AddAlarm"]

@@ -12,6 +12,7 @@ from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_tex
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.domain import solves
 from tests.calls_files import DIALOGUE, api, write
 
 # A small checkout: its manager calls classes as API-Bank's does, its APIs are of our own.
@@ -230,7 +231,7 @@ def test_a_search_is_right_by_the_tool_that_it_finds(tmp_path):
     first = task.instances[0]
     for keywords, right in (("alarm, please", True), ("user token", False)):
         call = ToolCall(name="ToolSearcher", arguments={"keywords": keywords})
-        assert task.domain.judge(first, as_calls_text([call])) is right
+        assert solves(task.domain, first, as_calls_text([call])) is right
 
 
 PLAN = {

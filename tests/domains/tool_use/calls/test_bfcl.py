@@ -9,6 +9,7 @@ from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.domain import solves
 from tests.calls_files import SAY, question, write
 
 
@@ -43,15 +44,15 @@ def test_the_data_set_loads_whole(published):
 def test_gold_answers_solve_all_and_empty_ones_only_where_no_tool_fits(published):
     domain = published.domain
     for instance in published.instances:
-        assert domain.judge(instance, instance.answer), instance.id
-        assert domain.judge(instance, "") == (instance.category == "irrelevance"), instance.id
+        assert solves(domain, instance, instance.answer), instance.id
+        assert solves(domain, instance, "") == (instance.category == "irrelevance"), instance.id
 
 
 def test_a_call_where_no_tool_fits_is_wrong(published):
     for instance in published.instances:
         if instance.category == "irrelevance":
             call = ToolCall(name=instance.data_as(CallsProblem).tools[0].name)
-            assert not published.domain.judge(instance, as_calls_text([call])), instance.id
+            assert not solves(published.domain, instance, as_calls_text([call])), instance.id
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
@@ -129,7 +130,7 @@ def test_inner_types_and_other_keys_of_a_schema_are_read(bfcl_files):
 def test_matching_is_lenient_unless_it_is_to_be_strict(bfcl_files, matching, text, right):
     task = whole(bfcl_files, subset="multiple", matching=matching)
     reply = as_calls_text([ToolCall(name="say", arguments={"text": text})])
-    assert task.domain.judge(task.instances[3], reply) is right
+    assert solves(task.domain, task.instances[3], reply) is right
 
 
 def test_names_can_be_had_without_dots(bfcl_files):
@@ -254,8 +255,8 @@ def test_any_call_is_right_where_some_tool_is_relevant(bfcl_files):
     write(bfcl_files / "BFCL_v4_live_relevance.json", [question("r", "Say pair 3.", SAY)])
     task = whole(bfcl_files, subset="live_relevance")
     (instance,) = task.instances
-    assert task.domain.judge(instance, as_calls_text([ToolCall(name="say")]))
-    assert not task.domain.judge(instance, "None of the tools can do this.")
+    assert solves(task.domain, instance, as_calls_text([ToolCall(name="say")]))
+    assert not solves(task.domain, instance, "None of the tools can do this.")
     assert task.domain.gold_record(instance) is None
 
 
@@ -299,4 +300,4 @@ def test_a_long_integer_in_a_row_is_that_of_the_call(bfcl_files, number):
     task = whole(bfcl_files, subset="simple")
     for said, is_right in ((number, True), (number + 1, False)):
         call = ToolCall(name="math.add", arguments={"a": said, "b": 1.5})
-        assert task.domain.judge(task.instances[1], as_calls_text([call])) is is_right
+        assert solves(task.domain, task.instances[1], as_calls_text([call])) is is_right

@@ -19,6 +19,7 @@ from dataenvgym.domains.tool_use.calls.task import BFCLTask
 from dataenvgym.domains.tool_use.matching import calls_match
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
+from dataenvgym.tasks.domain import solves
 from tests.domains.tool_use.calls.conftest import outside_data
 
 SUBSETS = {
@@ -177,7 +178,7 @@ def test_where_only_the_existence_of_a_call_counts_any_call_decides(original, su
     for instance in task.instances:
         tool = instance.data_as(CallsProblem).tools[0]
         called = f'<tool_call>{{"name": "{tool.name}", "arguments": {{}}}}</tool_call>'
-        verdicts = [task.domain.judge(instance, reply) for reply in (called, "I cannot.", "")]
+        verdicts = [solves(task.domain, instance, reply) for reply in (called, "I cannot.", "")]
         assert verdicts == [subset == "live_relevance", *[subset != "live_relevance"] * 2]
 
 

@@ -5,7 +5,7 @@ from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.environments.checks import RecordChecks
 from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum, ToolCall
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks.record_conversion import problem_of
+from dataenvgym.tasks.domain import gives, solves
 
 SHARES = {"train": 0.5, "validation": 0.3, "test": 0.2}
 
@@ -77,8 +77,8 @@ def test_answers_are_the_same_if_they_match(task, instances, bfcl_files):
     assert not domain.same_answer(instance, one, "some text")
     strict = BFCLTask(bfcl_files, matching="strict").domain
     assert not strict.same_answer(instance, one, other)
-    assert domain.gives(instance, "Hm.", one) is False
-    assert domain.gives(instance, instances["multiple_0"].answer, one) is True
+    assert gives(domain, instance, "Hm.", one) is False
+    assert gives(domain, instance, instances["multiple_0"].answer, one) is True
 
 
 def test_the_answer_to_a_user_is_the_text(dialogues):
@@ -105,7 +105,7 @@ def test_gold_records_declare_the_tools_and_make_the_calls(task, instances):
             ),
         ),
         tools=record.tools,
-        provenance=Provenance(skill="simple"),
+        provenance=Provenance(skill="simple", task="bfcl"),
     )
     assert (*record.conversation[:-1],) == task.domain.prompt(instances["simple_python_3"])
     silent = task.domain.gold_record(instances["irrelevance_0"])
@@ -138,12 +138,11 @@ def test_records_become_problems_that_their_own_calls_solve(task, instances):
     domain = task.domain
     text = written(instances["simple_python_0"], domain, add(a=7, b=1), "What is 7 and 1?")
     for record in (text, domain.frame(text)):
-        problem = problem_of(domain, record)
+        problem = domain.problem_of_record(record)
         assert (problem.id, problem.skill) == ("r1", "simple")
         assert problem.instruction == "What is 7 and 1?"
-        assert domain.judge(problem, add(a=7, b=1.0))
-        assert not domain.judge(problem, add(a=7, b=2))
-        assert domain.question_of_record(record) == problem
+        assert solves(domain, problem, add(a=7, b=1.0))
+        assert not solves(domain, problem, add(a=7, b=2))
 
 
 def test_records_that_cannot_be_judged_are_not_problems(task, instances):
@@ -163,7 +162,7 @@ def test_a_known_problem_is_judged_by_its_own_gold_calls(task):
     known = {i.category: i for i in task.on("train").instances}
     silent = domain.gold_record(known["irrelevance"])
     assert domain.judge_record(silent) is True
-    assert domain.judge(problem_of(domain, silent), "I cannot.")
+    assert solves(domain, domain.problem_of_record(silent), "I cannot.")
     calling = written(known["irrelevance"], domain, as_calls_text([ToolCall(name="say")]))
     assert domain.judge_record(calling) is False
     assert domain.problem_of_record(calling) is None

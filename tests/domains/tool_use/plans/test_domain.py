@@ -18,6 +18,7 @@ from dataenvgym.records import (
     TextDatum,
 )
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.domain import gives, solves
 from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
 
 JOKE = '[{"id": 0, "name": "tell joke", "args": {}}]'
@@ -53,14 +54,14 @@ def test_a_right_plan_is_a_right_list_of_tools_unless_more_is_asked_for(make_tas
     for correct_by, right in (("tools", True), ("argument_names", False)):
         task = make_task(correct_by=correct_by)
         problem = task.instances[0]
-        assert task.domain.judge(problem, problem.answer)
-        assert task.domain.judge(problem, without_arguments(problem.answer)) is right
-        assert task.domain.judge(problem, JOKE) is False
+        assert solves(task.domain, problem, problem.answer)
+        assert solves(task.domain, problem, without_arguments(problem.answer)) is right
+        assert solves(task.domain, problem, JOKE) is False
     task = make_task(correct_by="argument_values")
     problem = task.instances[0]
-    assert not task.domain.judge(problem, problem.answer.replace("image_cap", "Image_Cap"))
-    assert task.domain.judge(problem, problem.answer.replace("0.jpg", "0.JPG"))
-    assert not task.domain.judge(problem, problem.answer.replace("0.jpg", "1.jpg"))
+    assert not solves(task.domain, problem, problem.answer.replace("image_cap", "Image_Cap"))
+    assert solves(task.domain, problem, problem.answer.replace("0.jpg", "0.JPG"))
+    assert not solves(task.domain, problem, problem.answer.replace("0.jpg", "1.jpg"))
 
 
 def test_the_answer_class_is_the_plan_as_far_as_it_is_judged(make_task):
@@ -76,9 +77,9 @@ def test_the_answer_class_is_the_plan_as_far_as_it_is_judged(make_task):
         task = make_task(correct_by=correct_by)
         domain, problem = task.domain, task.instances[0]
         assert [domain.answer_class(problem, reply) for reply in replies] == classes
-        assert domain.gives(problem, replies[0], classes[0])
-        assert domain.gives(problem, replies[2], classes[0]) is False
-        assert domain.gives(problem, replies[0], classes[1]) is (classes[0] == classes[1])
+        assert gives(domain, problem, replies[0], classes[0])
+        assert gives(domain, problem, replies[2], classes[0]) is False
+        assert gives(domain, problem, replies[0], classes[1]) is (classes[0] == classes[1])
 
 
 def test_the_best_of_the_alternatives_counts(tmp_path):
@@ -132,8 +133,8 @@ def test_a_record_is_a_problem_of_its_own_if_it_has_a_plan(make_task):
     record = frame(SupervisedDatum(instruction="Say what b.jpg is", output=CAPTION))
     problem = domain.problem_of_record(record)
     assert (problem.instruction, problem.answer) == ("Say what b.jpg is", CAPTION)
-    assert domain.judge(problem, CAPTION.replace("b.jpg", "c.jpg"))
-    assert not domain.judge(problem, JOKE)
+    assert solves(domain, problem, CAPTION.replace("b.jpg", "c.jpg"))
+    assert not solves(domain, problem, JOKE)
     assert domain.problem_of_record(record.model_copy(update={"output": "No."})) is None
 
 
@@ -146,7 +147,6 @@ def test_records_are_judged_by_the_training_split_or_by_general_rules_of_plans(m
         record = kind(instruction=question, output=output, **fields)
         return domain.judge_record(domain.prompt_template.frame(record))
 
-    assert domain.judges_records
     assert judged(known, CAPTION) is True
     assert judged(known, JOKE) is False
     assert judged(known, JOKE, KTODatum, desirable=False) is True
@@ -184,7 +184,7 @@ def test_a_student_that_never_answered_has_an_empty_plan(make_task):
         reward=0.0,
         was_correct=False,
     )
-    assert task.domain.corpus_scores([silent])["tool_macro_f1"] == 0.0
+    assert task.generate_performance_report([silent]).scores["tool_macro_f1"] == 0.0
 
 
 def test_its_environment_passes_the_checker_of_gymnasium(make_task):

@@ -14,6 +14,7 @@ from dataenvgym.records import PreferenceDatum, SupervisedDatum
 from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.tasks.domain import solves
 from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
 from tests.fakes import Teacher
 
@@ -113,7 +114,7 @@ def test_quality_checks_drop_plans_that_are_wrong_and_problems_that_are_known(fi
     wrong = [record.model_copy(update={"output": WRONG["json"]}) for record in gold]
     assert WrongAnswerCheck(task).passes([*gold, *wrong], student) == [True] * 60 + [False] * 60
     knows = [
-        task.domain.judge(task.on("train").instances[i], said.text)
+        solves(task.domain, task.on("train").instances[i], said.text)
         for i, said in enumerate(student.predict([record.prompt for record in gold], task.sampling))
     ]
     assert 10 < sum(knows) < 50
