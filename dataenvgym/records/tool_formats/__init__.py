@@ -138,26 +138,21 @@ def read_reply(conversation: Conversation, text: str) -> ParsedReply:
     a copy of its declaration; otherwise it is an answer in JSON.
     """
     message = Message(role="assistant", content=text)
-    declared = (
-        {tool.name: tool.parameters for tool in conversation[0].tools} if conversation else {}
-    )
-    if declared:
+    tools = conversation[0].tools if conversation else ()
+    if tools and (formats := _formats_in(text)):
+        declared = {tool.name: tool.parameters for tool in tools}
         hidden, missing = blanked(text)
         found = []
-        for known in TOOL_FORMATS.values():
-            if known.may_be_in(text) and (read := known.read(text, hidden, missing)):
-                calls = read.message.tool_calls
-                if not known.is_bare or any(
-                    c.name in declared and (c.arguments != declared[c.name] or not c.arguments)
-                    for c in calls
-                ):
-                    found.append(read)
+        for known in formats:
+            read = known.read(text, hidden, missing)
+            named = [c for c in read.message.tool_calls if c.name in declared] if read else []
+            own = [c for c in named if not c.arguments or c.arguments != declared[c.name]]
+            if read and (own or not known.is_bare):
+                found.append(read)
         message = min(found, key=lambda read: read.start).message if found else message
-    said = said_in(message.content)
-    return ParsedReply(
-        message,
-        message if said == message.content else message.model_copy(update={"content": said}),
-    )
+    if (said := said_in(message.content)) == message.content:
+        return ParsedReply(message, message)
+    return ParsedReply(message, message.model_copy(update={"content": said}))
 
 
 def malformed_call(text: str) -> str | None:
@@ -166,7 +161,7 @@ def malformed_call(text: str) -> str | None:
     None for an ordinary text, and for one whose calls can all be parsed. The sentence has at most
     200 characters. It takes linear time, and never raises.
     """
-    if not (formats := [known for known in TOOL_FORMATS.values() if known.may_be_in(text)]):
+    if not (formats := _formats_in(text)):
         return None
     text = text.encode(errors="replace").decode()  # lone surrogates are in no message
     hidden, missing = blanked(text)
@@ -177,3 +172,9 @@ def malformed_call(text: str) -> str | None:
     if found:
         hidden, _ = blanked(min(found, key=lambda one: one.start).message.content)
     return next(filter(None, (known.fault(hidden, 0) for known in formats)), None)
+
+
+def _formats_in(text: str) -> list[ToolFormat]:
+    """The formats in which the text may contain, or attempt, a call."""
+    known = TOOL_FORMATS.values()
+    return [one for one in known if not one.marks or any(map(text.__contains__, one.marks))]

@@ -74,10 +74,6 @@ class ToolFormat:
         found = self.read(text, *blanked(text))
         return found.message if found else Message(role="assistant", content=text)
 
-    def may_be_in(self, text: str) -> bool:
-        """Whether the text may contain, or attempt, a call."""
-        return not self.marks or any(mark in text for mark in self.marks)
-
 
 def _no_fault(text: str, at: int) -> str | None:
     """No fault: the format cannot recognize attempted calls."""
