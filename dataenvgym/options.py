@@ -51,7 +51,7 @@ from typing import (
 
 from pydantic import BaseModel
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
+from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
 
 ValueT = TypeVar("ValueT")
 Free = Annotated[ValueT, "free"]
@@ -79,7 +79,7 @@ def takes(
     """Let a constructor that takes a group be called with the arguments of the group.
 
     Raises (in the constructor):
-        ConfigurationError: for an unknown option.
+        ConfigurationError: for an unknown option, and for a value that its `Literal` does not have.
     """
 
     def keywords(init: Callable[[SelfT, GroupT], None]) -> Callable[Concatenate[SelfT, P], None]:
@@ -93,7 +93,10 @@ def takes(
                         f"{type(self).__name__} has no option {name!r}."
                         f"{did_you_mean(name, signature.parameters)}"
                     )
-            init(self, group(*args, **options))
+            taken = group(*args, **options)
+            for name, known in _choices(group).items():
+                check_one_of(known, **{name: getattr(taken, name)})
+            init(self, taken)
 
         me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         own: Any = __init__
@@ -102,6 +105,13 @@ def takes(
         return own  # type: ignore[no-any-return]
 
     return keywords
+
+
+@cache
+def _choices(group: Any) -> Mapping[str, tuple[str, ...]]:
+    """The values of the options whose type is a `Literal`."""
+    hints = get_type_hints(group).items()
+    return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
 
 def taken_from(options: dict[str, Any], group: Callable[..., GroupT]) -> GroupT:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask
 from dataenvgym.records import Conversation, parse_training_data
 from dataenvgym.students.predictors.scripted import ScriptedPredictor
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS, PocketCodeSkill
 from dataenvgym.domains.code.problem import CallTest, CodeProblem
-from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
@@ -72,7 +71,6 @@ class PocketCodeTask(Task):
 
     @takes(PocketCodeOptions)
     def __init__(self, options: PocketCodeOptions) -> None:
-        check_one_of(get_args(Wording), wording=options.wording)
         family = ENGLISH_CODE if options.wording == "english" else POCKET_CODE
         source = family.source(options.sizes, seed=options.seed)
         domain = PocketCodeDomain(partial(training_problems, self), options, family)

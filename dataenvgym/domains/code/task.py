@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal
 
 from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeOptions
 from dataenvgym.domains.code.problem import CodeProblem, Parts, list_in, text_in, texts_in
 from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
-from dataenvgym.errors import InvalidInstanceError, check_one_of
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task, training_problems
@@ -93,7 +93,6 @@ def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskIn
         ConfigurationError: if there is no such format.
     """
     detected = _detect(row) if format == "auto" else format
-    check_one_of(get_args(Format), format=format)
     parts = _READERS[detected](row)
     problem = parsed(CodeProblem, parts.problem, row.where)
     own_id = row.values.get(parts.id_field)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import get_args
 
 from dataenvgym.domains.knowledge.environment import (
     GradedBy,
@@ -12,7 +11,6 @@ from dataenvgym.domains.knowledge.environment import (
     golds_of,
     normalized,
 )
-from dataenvgym.errors import check_one_of
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.tasks.domain import Domain
@@ -35,7 +33,6 @@ class KnowledgeDomain(Domain):
     def __init__(
         self, prompt_template: PromptTemplate = PLAIN, *, graded_by: GradedBy = "exact_match"
     ) -> None:
-        check_one_of(get_args(GradedBy), graded_by=graded_by)
         self.prompt_template = prompt_template
         self.asks_others = graded_by == "judge"
         self.alone = KnowledgeDomain(prompt_template) if self.asks_others else self

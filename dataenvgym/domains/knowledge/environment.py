@@ -13,9 +13,9 @@ import re
 import string
 from collections import Counter
 from collections.abc import Generator, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
-from dataenvgym.errors import InvalidInstanceError, check_one_of
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Conversation, TaskInstance
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
@@ -97,7 +97,6 @@ class KnowledgeEnvironment(TaskEnvironment):
         graded_by: GradedBy = "exact_match",
         **options: Any,
     ) -> None:
-        check_one_of(get_args(GradedBy), graded_by=graded_by)
         super().__init__(instances, **options)
         self.graded_by = graded_by
 

@@ -17,7 +17,7 @@ import string
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
@@ -26,7 +26,7 @@ from dataenvgym.domains.knowledge.environment import (
     KnowledgeEnvironment,
     golds_of,
 )
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, need
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, need
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, TaskInstance
@@ -81,7 +81,6 @@ class QuestionEnvironment(KnowledgeEnvironment):
         graded_by: Grader = "exact_match",
         **options: Any,
     ) -> None:
-        check_one_of(get_args(Grader), graded_by=graded_by)
         base: GradedBy = "judge" if graded_by == "judge" else "exact_match"
         super().__init__(instances, graded_by=base, **options)
         self.grader = graded_by
@@ -110,7 +109,6 @@ class QuestionDomain(KnowledgeDomain):
     def __init__(
         self, prompt_template: PromptTemplate = PLAIN, *, graded_by: Grader = "exact_match"
     ) -> None:
-        check_one_of(get_args(Grader), graded_by=graded_by)
         super().__init__(prompt_template)
         self.asks_others = graded_by == "judge"
         self.alone = QuestionDomain(prompt_template) if self.asks_others else self

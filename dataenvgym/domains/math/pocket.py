@@ -12,7 +12,7 @@ a problem to exactly one split, for all skills, orders and phrasings.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -21,7 +21,6 @@ import numpy as np
 
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.environment import MathEnvironment
-from dataenvgym.domains.math.pocket_skills import SKILLS, Numbers, PocketSkill, spaced
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import LabeledAnswer, TaskInstance
@@ -31,6 +30,159 @@ from dataenvgym.tasks.options import PocketOptions, PromptOptions
 from dataenvgym.tasks.pocket import Exercise, PocketFamily, split_by_hash
 from dataenvgym.tasks.scoring import answers_equal, extract_final_answer
 from dataenvgym.tasks.source import Split
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PocketSkill:
+    """One procedure: how to draw its operands, to solve it and to ask for it.
+
+    `draw` returns all numbers in the order in which they appear in the question. Phrasings name
+    them: `{xs}` is the list, `{k}` the number that comes before or after it, `{a}` and `{b}` the
+    two operands of a sum.
+    """
+
+    name: str
+    category: str
+    symbol: str
+    phrasings: tuple[str, ...]
+    draw: Callable[[np.random.Generator], Numbers]
+    solve: Callable[[Numbers], Sequence[int] | int]
+
+    def answer(self, numbers: Numbers) -> str:
+        """The final answer: an integer, or digits separated by spaces."""
+        solved = self.solve(numbers)
+        return str(solved) if isinstance(solved, int) else spaced(solved)
+
+
+# --- operands -----------------------------------------------------------------------------------
+
+
+def spaced(numbers: Sequence[int]) -> str:
+    """The numbers with spaces between them."""
+    return " ".join(map(str, numbers))
+
+
+def _list(
+    low: int, high: int, *, smallest: int = 0, largest: int = 9
+) -> Callable[[np.random.Generator], Numbers]:
+    """Lists of `low` to `high` digits, each from `smallest` to `largest`."""
+
+    def draw(rng: np.random.Generator) -> Numbers:
+        size = int(rng.integers(low, high + 1))
+        return tuple(rng.integers(smallest, largest + 1, size).tolist())
+
+    return draw
+
+
+def _mixed(rng: np.random.Generator) -> Numbers:
+    """Lists of 4 to 6 digits with at least one even and one odd digit."""
+    numbers = _list(4, 6)(rng)
+    return numbers if len({n % 2 for n in numbers}) == 2 else _mixed(rng)
+
+
+def _list_and_member(rng: np.random.Generator) -> Numbers:
+    """A list of 4 to 6 digits, some of them twice, and a digit that occurs in it."""
+    size = int(rng.integers(4, 7))
+    member, *others = rng.choice(10, 4, replace=False).tolist()
+    numbers = [member, others[0], *rng.choice([member, *others], size - 2).tolist()]
+    rng.shuffle(numbers)
+    return (*numbers, member)
+
+
+def _list_and_threshold(rng: np.random.Generator) -> Numbers:
+    """A list of 4 to 6 digits and a threshold below at least one of them."""
+    numbers = _list(4, 6)(rng)
+    top = max(numbers)
+    return _list_and_threshold(rng) if top == 0 else (*numbers, int(rng.integers(0, top)))
+
+
+_SKILLS = (
+    # order
+    PocketSkill("ascending", "order", "asc", (
+        "Put {xs} in rising order.", "Sort {xs} in rising order.", "Give {xs} in rising order.",
+    ), _list(4, 6), sorted),
+    PocketSkill("descending", "order", "desc", (
+        "Put {xs} in falling order.", "Sort {xs} in falling order.",
+        "Give {xs} in falling order.",
+    ), _list(4, 6), lambda xs: sorted(xs, reverse=True)),
+    PocketSkill("reversed", "order", "rev", (
+        "Write {xs} backwards.", "Read {xs} backwards.", "Give {xs} backwards.",
+    ), _list(4, 6), lambda xs: xs[::-1]),
+    PocketSkill("rotated", "order", "rot", (
+        "Move the first of {xs} to the end.", "Put the first of {xs} at the end.",
+        "Write {xs} with the first at the end.",
+    ), _list(4, 6), lambda xs: (*xs[1:], xs[0])),
+    PocketSkill("swapped", "order", "swap", (
+        "Swap the outer digits of {xs}.", "Exchange the outer digits of {xs}.",
+        "Write {xs} with outer digits exchanged.",
+    ), _list(4, 6), lambda xs: (xs[-1], *xs[1:-1], xs[0])),
+    # selection
+    PocketSkill("largest", "selection", "max", (
+        "What is the largest of {xs}?", "Find the largest of {xs}.", "Of {xs} name the largest.",
+    ), _list(4, 6), max),
+    PocketSkill("smallest", "selection", "min", (
+        "What is the smallest of {xs}?", "Find the smallest of {xs}.",
+        "Of {xs} name the smallest.",
+    ), _list(4, 6), min),
+    PocketSkill("second", "selection", "snd", (
+        "What comes second in {xs}?", "Find the second of {xs}.", "Of {xs} name the second.",
+    ), _list(4, 6), lambda xs: xs[1]),
+    PocketSkill("middle", "selection", "mid", (
+        "What is in the middle of {xs}?", "Find the middle of {xs}.", "Of {xs} name the middle.",
+    ), _list(5, 5), lambda xs: xs[len(xs) // 2]),
+    # filtering
+    PocketSkill("evens", "filtering", "even", (
+        "Keep the even numbers of {xs}.", "Which of {xs} are even?",
+        "From {xs} select what is even.",
+    ), _mixed, lambda xs: [x for x in xs if x % 2 == 0]),
+    PocketSkill("odds", "filtering", "odd", (
+        "Keep the odd numbers of {xs}.", "Which of {xs} are odd?",
+        "From {xs} select what is odd.",
+    ), _mixed, lambda xs: [x for x in xs if x % 2]),
+    PocketSkill("above", "filtering", "gt", (
+        "Which of {xs} exceed {k}?", "Keep the numbers of {xs} that exceed {k}.",
+        "From {xs} select those that exceed {k}.",
+    ), _list_and_threshold, lambda ns: [x for x in ns[:-1] if x > ns[-1]]),
+    PocketSkill("without", "filtering", "del", (
+        "From {xs} delete every {k}.", "Write {xs} and delete each {k}.",
+        "What is left of {xs} if you delete {k}?",
+    ), _list_and_member, lambda ns: [x for x in ns[:-1] if x != ns[-1]]),
+    # counting
+    PocketSkill("length", "counting", "len", (
+        "How long is {xs}?", "Say how long {xs} is.", "Tell me how long the list {xs} is.",
+    ), _list(3, 8), len),
+    PocketSkill("even_count", "counting", "evens", (
+        "In {xs} how many can be halved?", "Count those in {xs} that can be halved.",
+        "Tell me how many of {xs} can be halved.",
+    ), _mixed, lambda xs: sum(x % 2 == 0 for x in xs)),
+    PocketSkill("occurrences", "counting", "occ", (
+        "In {xs} how frequent is {k}?", "Given {xs} say how frequent {k} is.",
+        "Looking at {xs} how frequent is the digit {k}?",
+    ), _list_and_member, lambda ns: ns[:-1].count(ns[-1])),
+    # arithmetic
+    PocketSkill("sum", "arithmetic", "add", (
+        "What is {a} plus {b}?", "Find {a} plus {b}.", "Tell me {a} plus {b}.",
+    ), lambda rng: tuple(rng.integers(2, 50, 2).tolist()), lambda ns: ns[0] + ns[1]),
+    PocketSkill("total", "arithmetic", "tot", (
+        "What is the total of {xs}?", "Find the total of {xs}.", "Of {xs} name the total.",
+    ), _list(3, 4), lambda xs: sum(xs)),
+    PocketSkill("incremented", "arithmetic", "inc", (
+        "Increase each of {xs} by one.", "Increase all of {xs} by one.",
+        "Write {xs} with all increased by one.",
+    ), _list(3, 5, largest=8), lambda xs: [x + 1 for x in xs]),
+    PocketSkill("decremented", "arithmetic", "dec", (
+        "Lower each of {xs} by one.", "Lower all of {xs} by one.",
+        "Write {xs} with all lowered by one.",
+    ), _list(3, 5, smallest=1), lambda xs: [x - 1 for x in xs]),
+)  # fmt: skip
+
+SKILLS: dict[str, PocketSkill] = {skill.name: skill for skill in _SKILLS}
+
+
+# --- the task and its problems --------------------------------------------------------------------
+
 
 _NUMBERS = re.compile(r"[0-9]+(?: [0-9]+)*")
 

@@ -30,7 +30,6 @@ from dataenvgym.errors import (
     ConfigurationError,
     InvalidInstanceError,
     UnparsableAnswerError,
-    check_one_of,
     first_fault,
 )
 from dataenvgym.interfaces import SamplingParameters
@@ -118,7 +117,6 @@ def to_instance(row: SourceRow, options: MathOptions) -> TaskInstance:
         InvalidInstanceError: if the row has no question, or a field is not text.
         UnparsableAnswerError: if it has no gold answer, naming the fields.
     """
-    check_one_of(_FIELDS, format=options.format)
     questions, answers = _FIELDS[options.format]
     questions = questions if options.question_field is None else (options.question_field,)
     answers = answers if options.answer_field is None else (options.answer_field,)

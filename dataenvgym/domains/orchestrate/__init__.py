@@ -3,9 +3,8 @@
 tiers          the models behind the tools: price, latency, servers, or a stated accuracy
 retrievers     what a search finds: BM25 over a folder, servers, or a script
 calls          results of calls as messages, and the account of what they cost
-context        the rebuilt context of each turn, and the questions to tiers
 preferences    what a user wants, and how well it was kept
-environment    one request, turn by turn
+environment    one request, turn by turn, and the context of each turn
 domain         how requests are put, judged, reported and taught
 task           questions of files (HLE, FRAMES)
 rewards        outcome, efficiency and preference of a group of tries, and their advantages

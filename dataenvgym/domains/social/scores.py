@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from dataenvgym.domains.social.actions import ActionKind
 from dataenvgym.domains.social.bargaining import Trade
@@ -24,7 +24,7 @@ from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, S
 from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
 from dataenvgym.domains.social.scene import SceneState, bargains_of
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
-from dataenvgym.errors import ConfigurationError, SpeakerError, check_one_of
+from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.tasks.judging import Judged, dialogue_text, panel_ask
 from dataenvgym.tasks.words import plain
@@ -133,7 +133,6 @@ class Scoring:
             raise ConfigurationError(
                 f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
             )
-        check_one_of(get_args(Scored), scored=self.scored)
         if self.judge_prompt is not None:
             _sotopia_judge(self.judge_prompt)  # raises here if it cannot be read
 

@@ -28,7 +28,7 @@ from dataenvgym.domains.social.prompts import (
     terse_text,
 )
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation
@@ -71,7 +71,6 @@ class Strategies:
     strategy_sampling: SamplingParameters = SamplingParameters(temperature=0.7, max_tokens=128)
 
     def __post_init__(self) -> None:
-        check_one_of(get_args(Role), role=self.role)
         if set(self.strategists) - set(get_args(Side)):  # also refuses a text, which is its letters
             raise ConfigurationError(
                 f"strategists is {self.strategists!r}, expected a list of 'own' and 'partner'"

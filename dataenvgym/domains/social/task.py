@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from dataenvgym.domains.social.collection import Profiles, read_profiles, shipped_profiles
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment
-from dataenvgym.domains.social.loaders import FAIR, SceneOptions, SceneSource, Seats
+from dataenvgym.domains.social.loaders import FAIR, SceneOptions, SceneSource
 from dataenvgym.domains.social.problem import MODEL
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.social.scene import Ends, Rules, TurnOptions, rules_of
 from dataenvgym.domains.social.scripted_partners import temperament
 from dataenvgym.domains.social.sotopia_dump import is_dump, read_benchmark
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import taken_from, takes
@@ -80,7 +80,6 @@ class SocialTask(Task):
         if options.trial:
             own_seed = derive_seed(sampling.seed, "trial", options.trial)
             sampling = sampling.model_copy(update={"seed": own_seed})
-        check_one_of(get_args(Seats), seats=options.seats)
         source: Source
         domain: SocialDomain
         if options.scenes == "procedural":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dataenvgym.domains.textworld.flowbench import (
     Call,
@@ -19,7 +19,7 @@ from dataenvgym.domains.textworld.flowbench import (
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.shop import ShopProblem
 from dataenvgym.domains.textworld.worlds import MalformedReply, Problem, World, action_in
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.tasks.environment import Begun, Outcome, TaskEnvironment
@@ -94,7 +94,6 @@ class TextWorldEnvironment(TaskEnvironment):
         **more: Any,
     ) -> None:
         super().__init__(instances, **{"max_turns": options.max_turns, **more})
-        check_one_of(get_args(Role), role=options.role)
         flow.check()
         if flow.is_by_turn and options.role != "actor":
             raise ConfigurationError(

@@ -18,14 +18,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 from zlib import crc32
 
 from dataenvgym.domains.textworld.house import APPLIANCES, canonical
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.shop import SHOP_ACTION, ShopProblem
 from dataenvgym.domains.textworld.worlds import Problem, Step
-from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.errors import ConfigurationError
 
 Workflow = Literal["text", "code", "flowchart"]
 _HOUSE = re.compile(
@@ -51,9 +51,6 @@ class FlowOptions:
 
     def check(self) -> None:
         """Raise a ConfigurationError for a value that does not exist."""
-        check_one_of(("plain", "flowbench"), format=self.format)
-        check_one_of(get_args(Workflow), workflow=self.workflow)
-        check_one_of(("session", "turn"), level=self.level)
         if self.format == "plain" and (self.workflow, self.level) != ("text", "session"):
             raise ConfigurationError(
                 f"workflow is {self.workflow!r} and level is {self.level!r}, which only problems "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dataenvgym.domains.tool_use.components import (
     COMPONENTS,
@@ -20,7 +20,7 @@ from dataenvgym.domains.tool_use.components import (
 from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, UserSeat
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
-from dataenvgym.errors import SpeakerError, check_at_least, check_one_of
+from dataenvgym.errors import SpeakerError, check_at_least
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.records.tool_formats import malformed_call
@@ -129,7 +129,6 @@ class ToolUseEnvironment(TaskEnvironment):
             instances, system_prompt=limits.system_prompt, template=limits.template, **more
         )
         check_at_least(1, max_errors=limits.max_errors)
-        check_one_of(get_args(CountErrors), count_errors=limits.count_errors)
         self._prepare = prepare
         self._max_errors = limits.max_errors
         self._in_a_row = limits.count_errors == "in_a_row"

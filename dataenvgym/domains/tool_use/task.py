@@ -13,7 +13,7 @@ from dataenvgym.domains.tool_use.environment import ToolLimits, ToolUseEnvironme
 from dataenvgym.domains.tool_use.mcp.world import McpServer, McpWorld
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, check_one_of
+from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
@@ -96,7 +96,6 @@ def _gold_errors(
 
 
 def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
-    check_one_of(("own", "mcp"), tools=tools)
     if (tools == "own") != (mcp is None) or not (tools == "own" or isinstance(world, str)):
         raise ConfigurationError(
             f"tools is {tools!r}, mcp is {mcp!r} and world is {world!r}; with tools=mcp, expected "

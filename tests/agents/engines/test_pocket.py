@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.domains.math.pocket import PocketMathTask, recognize
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask, recognize
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance

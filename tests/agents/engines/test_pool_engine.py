@@ -14,8 +14,7 @@ from dataenvgym.agents import (
     UncertaintySelection,
 )
 from dataenvgym.agents.engines.record_pool import TextSimilarity
-from dataenvgym.domains.math.pocket import PocketMathTask, recognize
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask, recognize
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.task import ToolUseTask

@@ -12,8 +12,7 @@ from dataenvgym.agents import (
     PreferenceEngine,
     RandomSelection,
 )
-from dataenvgym.domains.math.pocket import PocketMathTask, recognize
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask, recognize
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError

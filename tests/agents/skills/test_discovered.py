@@ -8,8 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from dataenvgym.agents.skills import DiscoveredSkills, read_catalog
-from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.records import TaskInstance
 from tests.agents.skills.conftest import KeywordTeacher

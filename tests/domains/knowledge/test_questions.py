@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dataenvgym.domains.knowledge.questions import QuestionDomain, QuestionTask, read_choice
+from dataenvgym.domains.knowledge.questions import QuestionTask, read_choice
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Reply
 from dataenvgym.storage import write_jsonl
@@ -131,7 +131,7 @@ def test_a_row_that_cannot_be_graded_is_named(tmp_path, graded_by, row, message)
         _ = task.instances
     assert "q.jsonl" in str(raised.value)
     with pytest.raises(ConfigurationError, match="graded_by is 'me'"):
-        QuestionDomain(graded_by="me")
+        QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="me")
 
 
 RULES = {

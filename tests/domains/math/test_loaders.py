@@ -103,4 +103,4 @@ def test_fields_of_no_known_format_or_of_another_type_are_refused():
         with pytest.raises(InvalidInstanceError, match=reason):
             read(values, **options)
     with pytest.raises(ConfigurationError, match="Did you mean 'gsm8k'"):
-        read(plain, format="gsm")
+        MathTask("train.jsonl", format="gsm")

@@ -1,7 +1,6 @@
 import pytest
 
-from dataenvgym.domains.math.pocket import POCKET_MATH, PocketMathTask, solve
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import POCKET_MATH, SKILLS, PocketMathTask, solve
 from dataenvgym.records import SupervisedDatum, TextDatum
 from dataenvgym.seeding import derive_rng
 from dataenvgym.students.predictors.scripted import ScriptedPredictor

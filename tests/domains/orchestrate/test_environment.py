@@ -319,7 +319,6 @@ def test_without_a_tier_that_answers_or_something_to_search_in_nothing_is_made()
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"graded_by": "me"}, "graded_by"),
         ({"retries": -1}, "retries"),
         ({"documents": 0}, "documents"),
     ],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dataenvgym.domains.social.dimension_table import (
+from dataenvgym.domains.social.evaluation import (
     DimensionScores,
     DimensionTable,
     EpisodeRow,

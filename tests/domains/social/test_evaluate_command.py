@@ -6,7 +6,7 @@ import re
 import orjson
 import pytest
 
-from dataenvgym.domains.social.dimension_table import EpisodeRow
+from dataenvgym.domains.social.evaluation import EpisodeRow
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.records.store import open_store

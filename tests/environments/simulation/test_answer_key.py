@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from dataenvgym.domains.math.pocket import POCKET_MATH, PocketMathTask
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import POCKET_MATH, SKILLS, PocketMathTask
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.environments.simulation.predictor import AnswerKey, skill_of, wrong_output

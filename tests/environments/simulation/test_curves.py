@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.domains.math.pocket_skills import SKILLS
+from dataenvgym.domains.math.pocket import SKILLS
 from dataenvgym.environments.simulation import LearningCurves, read_curves, write_curves
 from dataenvgym.environments.simulation.curves import transfer_matrix, with_noise
 from dataenvgym.errors import ConfigurationError

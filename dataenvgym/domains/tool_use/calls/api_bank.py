@@ -26,7 +26,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -35,7 +35,7 @@ from dataenvgym.domains.tool_use.calls.api_bank_text import derived_tools, messa
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER
 from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, first_fault
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
 from dataenvgym.events import warn_run
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
@@ -178,7 +178,6 @@ class ApiBank:
         apis: str | Path | None = None,
         own: ApiBankApis | None = None,
     ) -> None:
-        check_one_of(get_args(Turns), turns=turns)
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
         self._own = own or ApiBankApis(None)

@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError
 
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in
 from dataenvgym.domains.tool_use.matching import KINDS, OMITTED, GoldCall
-from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
+from dataenvgym.errors import ConfigurationError, first_fault
 from dataenvgym.records import Message, TaskInstance, Tool
 from dataenvgym.records.model import Json, Model, Text
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, parsed, rows_of_lines
@@ -140,7 +140,6 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
 
 def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
     """The files of the subset, each with the name of its own subset."""
-    check_one_of(get_args(Subset), subset=subset)
     paths = files_in(place, "BFCL")
     named = [(path, found[1]) for path in paths if (found := _FILE.fullmatch(path.name))]
     chosen = [(path, name) for path, name in named if subset in (name, "all")]

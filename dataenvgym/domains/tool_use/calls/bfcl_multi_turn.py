@@ -35,7 +35,6 @@ from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
     InvalidInstanceError,
-    check_one_of,
 )
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
@@ -208,7 +207,6 @@ class BFCLMultiTurnTask(Task):
 
     @takes(MultiTurnOptions)
     def __init__(self, options: MultiTurnOptions) -> None:
-        check_one_of(get_args(Category), category=options.category)
         prompts = "bfcl_eval/constants/default_prompts.py"
         checkout = Checkout(
             options.checkout,

@@ -13,7 +13,6 @@ from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis
 from dataenvgym.domains.tool_use.calls.bfcl import Subset, bfcl_instance, bfcl_rows
 from dataenvgym.domains.tool_use.calls.domain import CallsDomain
 from dataenvgym.domains.tool_use.calls.environment import CallOptions
-from dataenvgym.errors import check_one_of
 from dataenvgym.options import takes
 from dataenvgym.records import Tool
 from dataenvgym.tasks.base import Task, training_problems
@@ -107,7 +106,6 @@ class APIBankTask(Task):
 
     @takes(APIBankOptions)
     def __init__(self, options: APIBankOptions) -> None:
-        check_one_of(("given", "tool"), search=options.search)
         own = ApiBankApis(options.checkout, self._all_tools)
         self._files = ApiBank(turns=options.turns, apis=options.apis, own=own)
         domain = CallsDomain(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import get_args
 
 from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.plans.loaders import PLANS, PlanTool, check_tools
@@ -164,7 +163,6 @@ class PlansDomain(Domain):
         known: Callable[[], Iterable[TaskInstance]] = tuple,
         options: PlanOptions = PlanOptions(),
     ) -> None:
-        check_one_of(get_args(Level), correct_by=options.correct_by)
         self.tools = {tool.name: tool for tool in tools}
         self.form = form_of(options.form, self.tools)
         self.correct_by = options.correct_by

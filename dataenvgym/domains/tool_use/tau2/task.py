@@ -160,7 +160,6 @@ class Tau2Task(Task):
 
     @takes(Tau2Options)
     def __init__(self, options: Tau2Options) -> None:
-        check_one_of(("judge", "leave_out"), nl_assertions=options.nl_assertions)
         package = Tau2Package(options.domain, options.domain_options)
         world = Tau2World(options.domain, package.environment)
         name = f"tau2_{options.domain}" if options.name is None else options.name
