@@ -102,7 +102,7 @@ def build_all(overrides: list[str]) -> None:
         (["trainer.save_strategy=epoch"], "trainer.save_strategy is 'epoch', expected 'no'"),
         (["trainer.report_to=wandb"], "trainer.report_to is 'wandb', expected 'none'"),
         (["agent.records_per_iteration=0"], "records_per_iteration is 0"),
-        (["environment.mode=incrementl"], "Did you mean 'incremental'?"),
+        (["environment.mode=incrementl"], "expected 'incremental'"),
         (["environment.target_score=high"], "environment.target_score is 'high'"),
         (["environment.id=dataenvgym/OpenEnde-v0"], "OpenEnded"),
         (["environment.id='a b'"], "environment.id: Malformed environment ID: a b"),
