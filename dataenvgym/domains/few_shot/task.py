@@ -186,12 +186,14 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     if isinstance(source, Path) and source.suffix == ".json" and source.is_file():
         with suppress(exact_json.JSONDecodeError):  # `read_rows` says what is wrong
             tasks = exact_json.loads(source.read_bytes())
-    if not isinstance(source, Path) or not isinstance(tasks, dict):
+    is_one = isinstance(tasks, dict) and "train" in tasks
+    are_many = isinstance(tasks, dict) and all(isinstance(task, dict) for task in tasks.values())
+    if not isinstance(source, Path) or not (is_one or are_many):
         for row in read_rows(source):
             own = row.values.get("id")
             yield replace(row, id=own) if isinstance(own, str) and own else row
         return
-    if "train" in tasks:
+    if is_one:
         own = tasks.get("id")
         tasks = {own if isinstance(own, str) and own else source_name(source): tasks}
     beside = source.with_name(source.name.replace("challenges", "solutions"))
@@ -225,7 +227,7 @@ def _id_of(row: SourceRow) -> str:
 
 def _pairs_in(row: SourceRow, field: str) -> list[dict[str, Any]]:
     """The pairs in a field: a list of objects, or, as `datasets` has it, an object of lists."""
-    value = row.values.get(field) if isinstance(row.values, Mapping) else None
+    value = row.values.get(field)
     if isinstance(value, Mapping):
         columns = {name: column for name, column in value.items() if column is not None}
         try:

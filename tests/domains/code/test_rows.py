@@ -2,6 +2,7 @@ import pytest
 
 from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.domains.code.sandboxed_tests import judge
+from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from tests.domains.code.problems import HUMANEVAL, LIMITS, MBPP, loaded, passed
 
@@ -121,5 +122,5 @@ def test_invalid_rows_are_refused_with_the_line(values, reason):
 def test_a_format_can_be_given_and_must_exist():
     with pytest.raises(InvalidInstanceError, match="found nothing"):
         loaded({"prompt": "?", "test": "?"}, format="humaneval")
-    with pytest.raises(ConfigurationError, match="Did you mean 'mbpp'"):
-        loaded(MBPP, format="mbp")
+    with pytest.raises(ConfigurationError, match="'mbpp'"):
+        CodeTask("problems.jsonl", format="mbp")

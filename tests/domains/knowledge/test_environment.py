@@ -5,6 +5,7 @@ import pytest
 
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment, make_default
+from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import TaskInstance
@@ -111,7 +112,7 @@ def test_exact_match_takes_no_other_model_and_there_is_no_third_way():
     with pytest.raises(ConfigurationError, match="asks no other model"):
         One(domain=KnowledgeDomain(), others={"user": ScriptedPredictor(lambda _: "x")})
     with pytest.raises(ConfigurationError, match="graded_by is 'f1'"):
-        KnowledgeDomain(graded_by="f1")
+        KnowledgeTask("squad.json", graded_by="f1")
 
 
 def test_gold_answers_that_no_answer_can_match_are_named():
