@@ -4,8 +4,8 @@ A `Task` combines a source of problems (`source.py`: rows of files and data sets
 generated ones, too) with a domain (`domain.py`: how problems are posed, judged,
 compared and taught). Each domain is a package in
 `dataenvgym.domains` with the same layout: `environment.py` (one
-problem, turn by turn, with its score), `domain.py`, `loaders.py` (turns rows into problems),
-`task.py` (the two combined) and `pocket.py` (its small procedural family).
+problem, turn by turn, with its score), `domain.py`, `task.py` (rows become problems, and the two
+are combined) and `pocket.py` (its small procedural family).
 
 To add a domain, write two classes:
 
