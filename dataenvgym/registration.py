@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -35,28 +35,22 @@ MAX_ITERATIONS = 5
 """Steps of a teaching episode, the same as the default of `episode.iterations`."""
 
 
-def names_in(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+def names_in(package: str) -> Callable[[str], Any]:
     """The `__getattr__` of a package that imports its names at first use.
 
-    Args:
-        names: names by the module in the package that has them; None takes them from the package's
-            imports for type checkers (`if TYPE_CHECKING`).
+    The names are those of the package's imports for type checkers (`if TYPE_CHECKING`).
     """
 
     @cache
     def modules() -> dict[str, str]:
-        found: Iterable[tuple[str, str]]
-        if names is None:
-            text = Path(str(sys.modules[package].__file__)).read_text()
-            found = re.findall(r"from (dataenvgym\.\S+) import (\([^)]*\)|.*)", text)
-        else:
-            found = ((f".{module}", some) for module, some in names.items())
+        text = Path(str(sys.modules[package].__file__)).read_text()
+        found = re.findall(r"from (dataenvgym\.\S+) import (\([^)]*\)|.*)", text)
         return {name: module for module, some in found for name in re.findall(r"\w+", some)}
 
     def __getattr__(name: str) -> Any:
         if name not in modules():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules()[name], package), name)
+        return getattr(import_module(modules()[name]), name)
 
     return __getattr__
 

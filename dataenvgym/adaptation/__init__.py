@@ -11,17 +11,36 @@ running      `run_adaptation`: arms from a configuration, in a folder
 server       trains and asks an adapter for each request of a client
 """
 
+from typing import TYPE_CHECKING
+
 from dataenvgym.registration import names_in
 
-__getattr__ = names_in(
-    __name__,
-    {
-        "arms": "ArmResult Arms",
-        "continual": "Continual",
-        "inner_loop": "Adapted Answer InnerLoop adapt",
-        "rest_em": "RestEM kept_edits",
-        "running": "Adaptation run_adaptation",
-        "trials": "EditResult EditTrials",
-        ".tasks.edits": "Context Edit WritesEdits",
-    },
-)
+if TYPE_CHECKING:
+    from dataenvgym.adaptation.arms import ArmResult, Arms
+    from dataenvgym.adaptation.continual import Continual
+    from dataenvgym.adaptation.inner_loop import Adapted, Answer, InnerLoop, adapt
+    from dataenvgym.adaptation.rest_em import RestEM, kept_edits
+    from dataenvgym.adaptation.running import Adaptation, run_adaptation
+    from dataenvgym.adaptation.trials import EditResult, EditTrials
+    from dataenvgym.tasks.edits import Context, Edit, WritesEdits
+else:
+    __getattr__ = names_in(__name__)
+
+__all__ = [
+    "Adaptation",
+    "Adapted",
+    "Answer",
+    "ArmResult",
+    "Arms",
+    "Context",
+    "Continual",
+    "Edit",
+    "EditResult",
+    "EditTrials",
+    "InnerLoop",
+    "RestEM",
+    "WritesEdits",
+    "adapt",
+    "kept_edits",
+    "run_adaptation",
+]

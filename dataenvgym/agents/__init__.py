@@ -9,38 +9,119 @@ nothing        the lower bound of a study: a policy and an engine that do nothin
 
 `dataenvgym.records.plans` defines the plans that a policy gives to an engine.
 
-The names below are imported at first use: a run loads only the parts of its own agent. A type
-checker knows them in their modules.
+The names below are imported at first use: a run loads only the parts of its own agent.
 """
+
+from typing import TYPE_CHECKING
 
 from dataenvgym.registration import names_in
 
-__getattr__ = names_in(
-    __name__,
-    {
-        "agent": "Agent TreeAgent",
-        "baselines": "BlindPolicy NoEngine NoPolicy",
-        "engines.branched_tries": "BranchedTriesEngine",
-        "engines.gold": "GoldEngine",
-        "engines.llm.engine": "LLMEngine",
-        "engines.measured_selections": "DiverseSelection GradientSelection LossDifferenceSelection "
-        "LossSelection",
-        "engines.pocket": "PocketEngine",
-        "engines.pool_engine": "InfluenceSelection PoolEngine RandomSelection Selection "
-        "UncertaintySelection",
-        "engines.preference": "PreferenceEngine",
-        "engines.scored_tries": "ScoredTriesEngine",
-        "engines.seeded": "PocketRewriter Rewriter SeededEngine TeacherRewriter",
-        "engines.segment_pairs": "SegmentPairsEngine",
-        "engines.self_teaching": "ContrastEngine RejectionSamplingEngine SelfConsistencyEngine",
-        "policies.bandits": "BanditPolicy ThompsonPolicy UCBPolicy",
-        "policies.edge": "EdgePolicy",
-        "policies.plain": "FreePolicy OpenEndedPolicy RandomPolicy SkillListPolicy",
-        "policies.retention": "RetentionPolicy",
-        "tree.llm_policy": "LLMTreePolicy",
-        "tree.policies": "AlternatingPolicy ConfigurableTreePolicy FillBalancedPolicy "
-        "RandomTreePolicy ThresholdPolicy",
-        "tree.situation": "TreePolicy TreeSituation TreeStep",
-        ".records.plans": "Assignment Engine Plan Policy Situation",
-    },
-)
+if TYPE_CHECKING:
+    from dataenvgym.agents.agent import Agent, TreeAgent
+    from dataenvgym.agents.baselines import BlindPolicy, NoEngine, NoPolicy
+    from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine
+    from dataenvgym.agents.engines.gold import GoldEngine
+    from dataenvgym.agents.engines.llm.engine import LLMEngine
+    from dataenvgym.agents.engines.measured_selections import (
+        DiverseSelection,
+        GradientSelection,
+        LossDifferenceSelection,
+        LossSelection,
+    )
+    from dataenvgym.agents.engines.pocket import PocketEngine
+    from dataenvgym.agents.engines.pool_engine import (
+        InfluenceSelection,
+        PoolEngine,
+        RandomSelection,
+        Selection,
+        UncertaintySelection,
+    )
+    from dataenvgym.agents.engines.preference import PreferenceEngine
+    from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
+    from dataenvgym.agents.engines.seeded import (
+        PocketRewriter,
+        Rewriter,
+        SeededEngine,
+        TeacherRewriter,
+    )
+    from dataenvgym.agents.engines.segment_pairs import SegmentPairsEngine
+    from dataenvgym.agents.engines.self_teaching import (
+        ContrastEngine,
+        RejectionSamplingEngine,
+        SelfConsistencyEngine,
+    )
+    from dataenvgym.agents.policies.bandits import BanditPolicy, ThompsonPolicy, UCBPolicy
+    from dataenvgym.agents.policies.edge import EdgePolicy
+    from dataenvgym.agents.policies.plain import (
+        FreePolicy,
+        OpenEndedPolicy,
+        RandomPolicy,
+        SkillListPolicy,
+    )
+    from dataenvgym.agents.policies.retention import RetentionPolicy
+    from dataenvgym.agents.tree.llm_policy import LLMTreePolicy
+    from dataenvgym.agents.tree.policies import (
+        AlternatingPolicy,
+        ConfigurableTreePolicy,
+        FillBalancedPolicy,
+        RandomTreePolicy,
+        ThresholdPolicy,
+    )
+    from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep
+    from dataenvgym.records.plans import Assignment, Engine, Plan, Policy, Situation
+else:
+    __getattr__ = names_in(__name__)
+
+__all__ = [
+    "Agent",
+    "AlternatingPolicy",
+    "Assignment",
+    "BanditPolicy",
+    "BlindPolicy",
+    "BranchedTriesEngine",
+    "ConfigurableTreePolicy",
+    "ContrastEngine",
+    "DiverseSelection",
+    "EdgePolicy",
+    "Engine",
+    "FillBalancedPolicy",
+    "FreePolicy",
+    "GoldEngine",
+    "GradientSelection",
+    "InfluenceSelection",
+    "LLMEngine",
+    "LLMTreePolicy",
+    "LossDifferenceSelection",
+    "LossSelection",
+    "NoEngine",
+    "NoPolicy",
+    "OpenEndedPolicy",
+    "Plan",
+    "PocketEngine",
+    "PocketRewriter",
+    "Policy",
+    "PoolEngine",
+    "PreferenceEngine",
+    "RandomPolicy",
+    "RandomSelection",
+    "RandomTreePolicy",
+    "RejectionSamplingEngine",
+    "RetentionPolicy",
+    "Rewriter",
+    "ScoredTriesEngine",
+    "SeededEngine",
+    "SegmentPairsEngine",
+    "Selection",
+    "SelfConsistencyEngine",
+    "Situation",
+    "SkillListPolicy",
+    "TeacherRewriter",
+    "ThompsonPolicy",
+    "ThresholdPolicy",
+    "TreeAgent",
+    "TreePolicy",
+    "TreeSituation",
+    "TreeStep",
+    "UCBPolicy",
+    "UncertaintySelection",
+]

@@ -11,3 +11,24 @@ statistics  paired tests, power, corrections; `aggregate` has the scores over a 
 tables      results for a terminal and as Markdown, and the files; with `notes` and `plots`
 display     the display while a study runs, with an estimate of the time left
 """
+
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.studies.comparison import compare_runs
+    from dataenvgym.studies.plan import StudyPlan, plan_study
+    from dataenvgym.studies.results import StudyResults
+    from dataenvgym.studies.study import Study, run_study
+else:
+    __getattr__ = names_in(__name__)
+
+__all__ = [
+    "Study",
+    "StudyPlan",
+    "StudyResults",
+    "compare_runs",
+    "plan_study",
+    "run_study",
+]

@@ -10,3 +10,34 @@
 
 An executor changes where an episode runs and how fast, never its results.
 """
+
+from typing import TYPE_CHECKING
+
+from dataenvgym.registration import names_in
+
+if TYPE_CHECKING:
+    from dataenvgym.studies.executors.in_process import InProcessExecutor
+    from dataenvgym.studies.executors.interface import (
+        EpisodeJob,
+        EpisodeOutcome,
+        ExecutorInterface,
+        build_executor,
+    )
+    from dataenvgym.studies.executors.processes import ProcessExecutor
+    from dataenvgym.studies.executors.ray_executor import RayExecutor
+    from dataenvgym.studies.executors.slurm_executor import SlurmExecutor
+    from dataenvgym.studies.executors.together import TogetherExecutor
+else:
+    __getattr__ = names_in(__name__)
+
+__all__ = [
+    "EpisodeJob",
+    "EpisodeOutcome",
+    "ExecutorInterface",
+    "InProcessExecutor",
+    "ProcessExecutor",
+    "RayExecutor",
+    "SlurmExecutor",
+    "TogetherExecutor",
+    "build_executor",
+]
