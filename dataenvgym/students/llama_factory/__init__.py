@@ -15,11 +15,8 @@ The formats are those of LLaMA-Factory 0.9.5.
 from dataenvgym.students.llama_factory.dataset import WrittenDataset, write_dataset
 from dataenvgym.students.llama_factory.entries import dataset_info_entry
 from dataenvgym.students.llama_factory.formats import (
+    format_records,
     format_records_for_epo,
-    format_records_for_llama_factory_dpo,
-    format_records_for_llama_factory_kto,
-    format_records_for_llama_factory_pt,
-    format_records_for_llama_factory_sft,
     format_records_for_sdpo,
     stage_of,
 )
@@ -33,11 +30,8 @@ __all__ = [
     "TrainingOptions",
     "WrittenDataset",
     "dataset_info_entry",
+    "format_records",
     "format_records_for_epo",
-    "format_records_for_llama_factory_dpo",
-    "format_records_for_llama_factory_kto",
-    "format_records_for_llama_factory_pt",
-    "format_records_for_llama_factory_sft",
     "format_records_for_sdpo",
     "read_dataset",
     "read_sdpo_pairs",

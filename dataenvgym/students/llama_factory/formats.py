@@ -60,60 +60,35 @@ def stage_of(record: TrainingDatum) -> Stage:
     return _STAGES[record.kind]
 
 
-def format_records_for_llama_factory_sft(
+def format_records(
     records: Iterable[TrainingDatum],
+    stage: Stage,
     *,
     formatting: Formatting = "alpaca",
     tool_format: ToolFormat = LLAMA_FACTORY,
 ) -> Iterator[Row]:
-    """Rows for stage `sft`, one for each record, generated lazily.
+    """Rows for a stage, one for each record, generated lazily.
 
     Args:
-        records: supervised records; with `formatting="sharegpt"` also chat records.
+        records: of the stage; chat records only with `formatting="sharegpt"`.
         formatting: of the rows; the entry in `dataset_info.json` must have the same.
         tool_format: writes tools and calls as text.
 
     Raises:
-        ConfigurationError: at a record that has no row in this formatting.
+        ConfigurationError: at a record that has no row in this stage and formatting.
     """
-    return _format(records, "sft", formatting, tool_format)
-
-
-def format_records_for_llama_factory_dpo(
-    records: Iterable[TrainingDatum],
-    *,
-    formatting: Formatting = "alpaca",
-    tool_format: ToolFormat = LLAMA_FACTORY,
-) -> Iterator[Row]:
-    """Rows for stage `dpo` (`ranking: true`), one for each preference record.
-
-    Args:
-        tool_format: writes tools and calls as text.
-
-    Raises:
-        ConfigurationError: at a record of another kind.
-    """
-    return _format(records, "dpo", formatting, tool_format)
-
-
-def format_records_for_llama_factory_kto(
-    records: Iterable[TrainingDatum], *, formatting: Formatting = "alpaca"
-) -> Iterator[Row]:
-    """Rows for stage `kto` (column `kto_tag`), one for each KTO record.
-
-    Raises:
-        ConfigurationError: at a record of another kind.
-    """
-    return _format(records, "kto", formatting)
-
-
-def format_records_for_llama_factory_pt(records: Iterable[TrainingDatum]) -> Iterator[Row]:
-    """Rows for stage `pt`, one for each plain text.
-
-    Raises:
-        ConfigurationError: at a record of another kind.
-    """
-    return _format(records, "pt", "alpaca")
+    for index, record in enumerate(records):
+        kind = record.kind
+        if kind not in KINDS[stage]:
+            raise wrong_kind(kind, stage, index)
+        if kind == "chat" and formatting == "alpaca":
+            raise ConfigurationError(
+                f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
+                "pass formatting='sharegpt', which takes supervised records as well"
+            )
+        row = row_maker(kind, tool_format)(record)
+        natural = formatting == "alpaca" or kind == "chat"
+        yield row if natural else as_sharegpt(row)
 
 
 def format_records_for_epo(
@@ -251,26 +226,6 @@ _ROW_OF: Mapping[str, Callable[..., Row]] = {
 def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
     """Makes rows in the kind's own form: sharegpt for conversations, alpaca otherwise."""
     return partial(_ROW_OF[kind], tool_format=tool_format)
-
-
-def _format(
-    records: Iterable[TrainingDatum],
-    stage: Stage,
-    formatting: Formatting,
-    tool_format: ToolFormat = LLAMA_FACTORY,
-) -> Iterator[Row]:
-    for index, record in enumerate(records):
-        kind = record.kind
-        if kind not in KINDS[stage]:
-            raise wrong_kind(kind, stage, index)
-        if kind == "chat" and formatting == "alpaca":
-            raise ConfigurationError(
-                f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
-                "pass formatting='sharegpt', which takes supervised records as well"
-            )
-        row = row_maker(kind, tool_format)(record)
-        natural = formatting == "alpaca" or kind == "chat"
-        yield row if natural else as_sharegpt(row)
 
 
 def wrong_kind(kind: str, stage: Stage, index: int) -> ConfigurationError:

@@ -23,7 +23,7 @@ from dataenvgym.records import (
 from dataenvgym.records.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
 from dataenvgym.students.llama_factory import (
     dataset_info_entry,
-    format_records_for_llama_factory_dpo,
+    format_records,
     read_dataset,
     write_dataset,
 )
@@ -95,7 +95,7 @@ def flattened(record: TrainingDatum, form: ToolFormat = LLAMA_FACTORY) -> Traini
 @pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
 def test_segments_are_read_back_in_both_formattings(formatting):
     records = BATCHES["segments"]
-    rows = format_records_for_llama_factory_dpo(records, formatting=formatting)
+    rows = format_records(records, "dpo", formatting=formatting)
     entry = DatasetEntry.parse(dataset_info_entry("dpo", formatting, "a.jsonl"))
     assert [parse_row(row, entry) for row in rows] == records
 

@@ -1,6 +1,7 @@
 """Every kind of record has exactly the row, and the entry, that LLaMA-Factory documents."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,10 +20,7 @@ from dataenvgym.records import (
 from dataenvgym.records.tool_formats import HERMES, LLAMA_FACTORY
 from dataenvgym.students.llama_factory import (
     dataset_info_entry,
-    format_records_for_llama_factory_dpo,
-    format_records_for_llama_factory_kto,
-    format_records_for_llama_factory_pt,
-    format_records_for_llama_factory_sft,
+    format_records,
 )
 
 SUPERVISED = SupervisedDatum(
@@ -77,8 +75,7 @@ def reply(text: str) -> dict[str, str]:
     return {"from": "gpt", "value": text}
 
 
-sft, dpo = format_records_for_llama_factory_sft, format_records_for_llama_factory_dpo
-kto, pt = format_records_for_llama_factory_kto, format_records_for_llama_factory_pt
+sft, dpo, kto, pt = (partial(format_records, stage=s) for s in ("sft", "dpo", "kto", "pt"))
 EARLIER = ("Hi", "Hello", "1 1", "2")
 HISTORY = [["Hi", "Hello"], ["1 1", "2"]]
 
