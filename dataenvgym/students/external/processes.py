@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 import time
@@ -31,19 +30,22 @@ def end_process_tree(pid: int, *, grace: float = 10.0) -> None:
     """
     try:
         root = psutil.Process(pid)
-        others = root.children(recursive=True)
+        tree = {root, *root.children(recursive=True)}
     except psutil.NoSuchProcess:
         return
-    _send(root, signal.SIGTERM)
-    _wait([root], grace)
-    left = [process for process in (*others, *_children(root)) if _runs(process)]
-    for process in left:
-        _send(process, signal.SIGTERM)
-    alive = _wait([root, *left], grace)
-    alive += [child for parent in alive for child in _children(parent)]
-    for process in alive:
-        _send(process, signal.SIGKILL)
-    _wait(alive, grace)
+    asked = {root}
+    for ask in (psutil.Process.terminate, psutil.Process.terminate, psutil.Process.kill):
+        for process in asked:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                ask(process)
+        # not `psutil.wait_procs`, which takes exit codes from the code that started the processes
+        deadline = time.monotonic() + grace
+        while any(map(_runs, asked)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for process in tuple(tree):
+            with suppress(psutil.NoSuchProcess):
+                tree.update(process.children(recursive=True))
+        asked = set(filter(_runs, tree))
 
 
 def end_session(leader: int) -> None:
@@ -87,31 +89,6 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
-def _wait(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """The processes that still run after that time; returns early if none do.
-
-    Not `psutil.wait_procs`, which takes our children's exit codes from the code that started them.
-    """
-    deadline = time.monotonic() + seconds
-    while alive := [process for process in processes if _runs(process)]:
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.02)
-    return alive
-
-
-def _send(process: psutil.Process, number: signal.Signals) -> None:
-    with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-        process.send_signal(number)
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return list(process.children(recursive=True))
-    except psutil.NoSuchProcess:
-        return []
-
-
 def free_port() -> int:
     """A TCP port of the loopback interface that is free now."""
     with socket.socket() as probe:
@@ -128,15 +105,3 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
-
-
-def by_whom(port: int) -> str:
-    """` by process 12 (nginx)`, or an empty string if the process is unknown."""
-    try:
-        for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and tuple(connection.laddr)[1:] == (port,):
-                name = psutil.Process(connection.pid).name() if connection.pid else "?"
-                return f" by process {connection.pid} ({name})"
-    except psutil.Error:
-        pass
-    return ""

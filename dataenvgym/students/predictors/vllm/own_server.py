@@ -15,7 +15,6 @@ from dataenvgym.errors import ConfigurationError, ServerError
 from dataenvgym.events import tell
 from dataenvgym.storage import write_json
 from dataenvgym.students.external.processes import (
-    by_whom,
     end_of_log,
     end_process_tree,
     end_session,
@@ -54,8 +53,8 @@ class OwnServer(VllmServer):
     def __init__(self, options: VllmOptions) -> None:
         if options.port is not None and not is_free(options.port):
             raise ConfigurationError(
-                f"port {options.port} is taken{by_whom(options.port)}: set predictor.port to "
-                "another, or to null for any that is free"
+                f"port {options.port} is taken: set predictor.port to another, or to null for any "
+                "that is free"
             )
         if shutil.which(program := arguments(options, 0)[0]) is None:
             raise ConfigurationError(

@@ -1,7 +1,6 @@
 """Servers that we start: they come up, die, and are started again."""
 
 import gc
-import os
 import socket
 import threading
 from pathlib import Path
@@ -97,14 +96,13 @@ def test_a_command_that_is_not_a_program_is_refused_by_name(make):
         ask(make(command="no-such-vllm serve"))
 
 
-def test_a_port_that_is_taken_is_refused_with_who_has_it(make):
+def test_a_port_that_is_taken_is_refused(make):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ConfigurationError, match=f"port {port} is taken") as caught:
+        with pytest.raises(ConfigurationError, match=f"port {port} is taken"):
             ask(make(port=port))
-    assert f"by process {os.getpid()}" in str(caught.value)
 
 
 def test_on_cpu_the_untouched_student_has_an_adapter_that_changes_nothing(make, stand_in):

@@ -106,10 +106,10 @@ def test_torchrun_cannot_have_spaces_in_a_path(make, write_training):
 
 
 FAILURES = {
-    "out_of_memory": r"ran out of memory\. Lower per_device_train_batch_size.*quantization_bit=4",
-    "disk_full": r"the disk is full\. Free disk space",
+    "out_of_memory": "out of memory",
+    "disk_full": "No space left",
     "bad_value": r"exit code 1 \(ValueError: Target modules \{'nothing'\} not found\)",
-    "killed": r"it was killed, most often by a system that ran out of memory",
+    "killed": "SIGKILL",
     "nothing": r"wrote no adapter \(adapter_config\.json and adapter_model\.safetensors\)",
 }
 
