@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -106,9 +106,8 @@ class VllmPredictor(Learner):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or one sent to another process, is the untouched student, not yet connected."""
-        names = [field.name for field in fields(VllmOptions) if field.kw_only]
-        options = {name: getattr(self._given, name) for name in names}
-        return partial(type(self), **options), (self.student, self.trainer)
+        options = replace(self._given, student=self.student, trainer=self.trainer)
+        return partial(type(self), **vars(options)), ()
 
     # --- answering ---
 
