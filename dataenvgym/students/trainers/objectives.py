@@ -77,31 +77,38 @@ _TOGETHER = 4  # parts that may be computed at the same time
 Pad = Callable[[Sequence[Example]], Batch]
 
 
-class CrossEntropy:
-    """Stages `sft` and `pt`. Examples are identified by their position."""
+class _ExampleLosses:
+    """The loss of examples, which are identified by their position."""
 
-    def __init__(self, examples: Sequence[Example], pad: Pad) -> None:
+    def __init__(self, examples: Sequence[Any], pad: Pad) -> None:
         self.examples = examples
         self.pad = pad
 
     def __len__(self) -> int:
         return len(self.examples)
 
+    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
+        """For each batch of an update, the factor for the sum of its losses."""
+        return [1.0 / (len(batch) * len(batches)) for batch in batches]
+
+    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
+        """A value shared by the losses of a batch, if there is one; without gradient."""
+        return None
+
+
+class CrossEntropy(_ExampleLosses):
+    """Stages `sft` and `pt`."""
+
     def size(self, i: int) -> int:
         """The number of tokens of an example, without padding."""
         return sum(len(row.tokens) for row in self.examples[i].rows)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        """For each batch of an update, the factor for the sum of its losses."""
         # the first token is predicted from nothing, so it is never learned
         rows = (row for batch in batches for i in batch for row in self.examples[i].rows)
         labels = (row.labels[1:] for row in rows)
         learned = sum(len(row) - row.count(IGNORED) for row in labels)
         return [1.0 / max(learned, 1)] * len(batches)
-
-    def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor | None:
-        """A value shared by the losses of a batch, if there is one; without gradient."""
-        return None
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         """The summed loss of some examples of a batch."""
@@ -117,14 +124,13 @@ class CrossEntropy:
         )
 
 
-class DPO:
+class DPO(_ExampleLosses):
     """Stage `dpo`, with the sigmoid loss."""
 
     def __init__(
         self, pairs: Sequence[Pair], config: TrainingConfig, pad: Pad, reference: Any, run: Run
     ) -> None:
-        self._pairs = pairs
-        self._pad = pad
+        super().__init__(pairs, pad)
         self._beta = config.pref_beta
         self._ftx = config.pref_ftx
         self._discount = config.pref_discount
@@ -133,22 +139,13 @@ class DPO:
             for examples in ([pair.chosen for pair in pairs], [pair.rejected for pair in pairs])
         )
 
-    def __len__(self) -> int:
-        return len(self._pairs)
-
     def size(self, i: int) -> int:
-        pair = self._pairs[i]
+        pair = self.examples[i]
         return sum(len(row.tokens) for row in (*pair.chosen.rows, *pair.rejected.rows))
 
-    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        return _mean_of_means(batches)
-
-    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
-        return None
-
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
-        pairs = [self._pairs[i] for i in part]
-        batch = self._pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
+        pairs = [self.examples[i] for i in part]
+        batch = self.pad([p.chosen for p in pairs] + [p.rejected for p in pairs])
         sums, lengths = log_probabilities(model, batch, self._discount)
         chosen, rejected = sums.chunk(2)
         at = list(part)
@@ -159,43 +156,36 @@ class DPO:
         return loss
 
 
-class KTO:
+class KTO(_ExampleLosses):
     """Stage `kto`."""
 
     def __init__(
         self, judged: Sequence[Judged], config: TrainingConfig, pad: Pad, reference: Any, run: Run
     ) -> None:
-        self._judged = judged
-        self._pad = pad
+        super().__init__(judged, pad)
         self._beta = config.pref_beta
         self._weights = (config.kto_rejected_weight, config.kto_chosen_weight)
         self._references = _references(reference, [j.example for j in judged], pad, run)
         self._mismatched = _references(reference, [j.mismatched for j in judged], pad, run)
 
-    def __len__(self) -> int:
-        return len(self._judged)
-
     def size(self, i: int) -> int:
-        return len(self._judged[i].example.tokens)
-
-    def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        return _mean_of_means(batches)
+        return len(self.examples[i].example.tokens)
 
     def context(self, model: Any, batch: Sequence[int], run: Run) -> torch.Tensor:
-        own = _references(model, [self._judged[i].mismatched for i in batch], self._pad, run)
+        own = _references(model, [self.examples[i].mismatched for i in batch], self.pad, run)
         return (own - self._mismatched[list(batch)]).mean().clamp(min=0)
 
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         assert context is not None
-        judged = [self._judged[i] for i in part]
-        sums, _ = log_probabilities(model, self._pad([j.example for j in judged]))
+        judged = [self.examples[i] for i in part]
+        sums, _ = log_probabilities(model, self.pad([j.example for j in judged]))
         margin = sums - self._references[list(part)]
         sign = sums.new_tensor([1.0 if j.desirable else -1.0 for j in judged])
         weight = sums.new_tensor([self._weights[j.desirable] for j in judged])
         return (weight * (1 - torch.sigmoid(self._beta * sign * (margin - context)))).sum()
 
 
-class ScoredTurns:
+class ScoredTurns(_ExampleLosses):
     """The objective of stage `scored`, for the in-process trainer.
 
     Args:
@@ -213,8 +203,7 @@ class ScoredTurns:
         run: Run,
         base: Any = None,
     ) -> None:
-        self._scored = scored
-        self._pad = pad
+        super().__init__(scored, pad)
         self._loss = ScoredLoss.of(dict(config))
         tokens = [self._loss.of_turns(one.weights, one.lengths) for one in scored]
         self._weights = [weights.to(model.device) for weights, _ in tokens]
@@ -229,23 +218,17 @@ class ScoredTurns:
                 model if base is None else base, examples, config, pad, run
             )
 
-    def __len__(self) -> int:
-        return len(self._scored)
-
     def size(self, i: int) -> int:
-        return sum(len(row.tokens) for row in self._scored[i].example.rows)
+        return sum(len(row.tokens) for row in self.examples[i].example.rows)
 
     def scales(self, batches: Sequence[Sequence[int]]) -> list[float]:
-        of_update = [self._scored[i] for batch in batches for i in batch]
+        of_update = [self.examples[i] for batch in batches for i in batch]
         n_tokens = sum(sum(one.lengths) for one in of_update)
         return [1.0 / self._loss.divisor(len(of_update), n_tokens)] * len(batches)
 
-    def context(self, model: Any, batch: Sequence[int], run: Run) -> None:
-        return None
-
     def loss(self, model: Any, part: Sequence[int], context: torch.Tensor | None) -> torch.Tensor:
         each, learned = token_log_probabilities(
-            model, self._pad([self._scored[i].example for i in part])
+            model, self.pad([self.examples[i].example for i in part])
         )
         rows = (self._weights, self._shares, self._sampled, self._base)
         of_part = (None if row is None else torch.cat([row[i] for i in part]) for row in rows)
@@ -256,10 +239,6 @@ class ScoredTurns:
 
 
 Objective = CrossEntropy | DPO | KTO | ScoredTurns
-
-
-def _mean_of_means(batches: Sequence[Sequence[int]]) -> list[float]:
-    return [1.0 / (len(batch) * len(batches)) for batch in batches]
 
 
 def _logits(model: Any, batch: Batch) -> torch.Tensor:
