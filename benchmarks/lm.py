@@ -43,7 +43,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import print_table, write_results
-from dataenvgym.students.external import external_environment, external_models
+from dataenvgym.students.external.environments import external_environment
+from dataenvgym.students.external.models import external_models
 
 PEERS = Path(__file__).with_name("lm_peers.py")
 LAST_LINES = 15

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.common import print_table, write_results
 from benchmarks.lm_peers import RANK, our_generation, our_training
-from dataenvgym.students.external import external_models
+from dataenvgym.students.external.models import external_models
 
 KINDS = ("output layer", "other products with weights", "LoRA's products", "attention", "the rest")
 

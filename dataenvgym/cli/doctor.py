@@ -18,14 +18,14 @@ from rich.text import Text
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
-from dataenvgym.students.external import (
+from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
-    ExternalModel,
+    Variant,
     cache_directory,
     external_environment,
-    external_models,
+    has_cuda,
 )
-from dataenvgym.students.external.environments import Variant, has_cuda
+from dataenvgym.students.external.models import ExternalModel, external_models
 
 State = Literal["ok", "missing", "problem"]
 

@@ -7,13 +7,12 @@ from argparse import Namespace
 from dataenvgym.cli.console import Terminal
 from dataenvgym.cli.doctor import environment_finding, model_finding, show_findings
 from dataenvgym.errors import ConfigurationError, check_one_of
-from dataenvgym.students.external import (
+from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
     ExternalEnvironment,
-    ExternalModel,
     external_environment,
-    external_models,
 )
+from dataenvgym.students.external.models import ExternalModel, external_models
 
 
 def external(arguments: Namespace) -> None:

@@ -5,7 +5,8 @@ import pytest
 from dataenvgym.cli.doctor import Finding
 from dataenvgym.errors import ExternalError
 from dataenvgym.storage import write_json
-from dataenvgym.students.external import ExternalEnvironment, ExternalModel
+from dataenvgym.students.external.environments import ExternalEnvironment
+from dataenvgym.students.external.models import ExternalModel
 
 
 @pytest.fixture(autouse=True)

@@ -11,27 +11,3 @@ The two programs cannot share one environment, because they exclude each other's
 transformers, and neither has to share ours. The pins are in the folder `external/` of the
 repository, which is installed with the package.
 """
-
-from typing import TYPE_CHECKING
-
-from dataenvgym.registration import names_in
-
-if TYPE_CHECKING:
-    from dataenvgym.students.external.environments import (
-        ENVIRONMENTS,
-        ExternalEnvironment,
-        cache_directory,
-        external_environment,
-    )
-    from dataenvgym.students.external.models import ExternalModel, external_models
-else:
-    __getattr__ = names_in(__name__)
-
-__all__ = [
-    "ENVIRONMENTS",
-    "ExternalEnvironment",
-    "ExternalModel",
-    "cache_directory",
-    "external_environment",
-    "external_models",
-]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dataenvgym.errors import ConfigurationError, ExternalError, check_one_of, did_you_mean, need
+from dataenvgym.errors import ExternalError, check_one_of, need
 from dataenvgym.storage import read_json, write_json
 
 Variant = Literal["cpu", "cuda"]
@@ -60,11 +60,7 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
     Raises:
         ConfigurationError: if there are no pins for it.
     """
-    if name not in ENVIRONMENTS:
-        raise ConfigurationError(
-            f"there is no external environment {name!r}.{did_you_mean(name, ENVIRONMENTS)} "
-            f"There are: {', '.join(ENVIRONMENTS)}."
-        )
+    check_one_of(ENVIRONMENTS, environment=name)
     chosen: Variant = variant or ("cuda" if has_cuda() else "cpu")
     check_one_of(get_args(Variant), variant=chosen)
     return ExternalEnvironment(name, chosen, pins_directory() / name / f"{chosen}.txt")
@@ -168,13 +164,8 @@ class ExternalEnvironment:
 def pins_directory() -> Path:
     """The folder with the pins: the installed package's, or the checkout's."""
     package = Path(__file__).parents[2]
-    for folder in (package / "external", package.parent / "external"):
-        if (folder / ENVIRONMENTS[0] / "cpu.txt").exists():
-            return folder
-    raise ConfigurationError(
-        f"there are no pins in {package / 'external'} or {package.parent / 'external'}; install "
-        "dataenvgym again"
-    )
+    folders = (package / "external", package.parent / "external")
+    return next(folder for folder in folders if (folder / ENVIRONMENTS[0] / "cpu.txt").exists())
 
 
 def _call(command: Sequence[str], log: Path) -> None:

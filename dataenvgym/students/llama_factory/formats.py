@@ -104,14 +104,11 @@ def format_records_for_epo(
         tool_format: writes tools and calls as text.
     """
     for record in records:
-        messages = tool_format.flatten(record.conversation)
-        leads = messages[0].role == "system"
-        opening = [{"from": "system", "value": messages[0].content}] if leads else []
-        turns = _turns(messages[leads:])
+        turns = _turns(tool_format.flatten(record.conversation))
         replies = (turn for turn in turns if turn["from"] == "gpt")
         for turn, weight in zip(replies, record.weights, strict=True):
             turn["score"] = str(weight or 0.0)
-        yield {"conversations": [*opening, *turns]}
+        yield {"conversations": turns}
 
 
 def format_records_for_sdpo(
@@ -126,10 +123,7 @@ def format_records_for_sdpo(
     """
     for record in records:
         for answer in reversed(record.segments):
-            messages = tool_format.flatten((*record.prompt, *answer))
-            leads = messages[0].role == "system"
-            opening = [{"from": "system", "value": messages[0].content}] if leads else []
-            yield {"conversations": [*opening, *_turns(messages[leads:])]}
+            yield {"conversations": _turns(tool_format.flatten((*record.prompt, *answer)))}
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -163,9 +157,8 @@ def as_segment(answer: str | list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _turns(messages: Conversation) -> list[dict[str, str]]:
-    return [
-        {"from": "gpt" if m.role == "assistant" else "human", "value": m.content} for m in messages
-    ]
+    names = {"assistant": "gpt", "system": "system"}
+    return [{"from": names.get(m.role, "human"), "value": m.content} for m in messages]
 
 
 def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
@@ -183,11 +176,8 @@ def _plain_prompt(prompt: Conversation, tool_format: ToolFormat) -> Row:
 def _chat_row(record: ChatDatum | ScoredDatum, tool_format: ToolFormat) -> Row:
     messages = tool_format.flatten(record.conversation)
     leads = messages[0].role == "system"
-    row: Row = {
-        "conversations": _turns(messages[leads:]),
-        "system": messages[0].content if leads else "",
-        "tools": "",
-    }
+    system = messages[0].content if leads else ""
+    row: Row = {"conversations": _turns(messages[leads:]), "system": system, "tools": ""}
     return row | {"weights": list(record.weights)} if isinstance(record, ScoredDatum) else row
 
 

@@ -72,9 +72,7 @@ class _Row:
         """The fields of the record in a sharegpt or openai row."""
         column, turns = self._column("messages")
         if not isinstance(turns, list) or not turns:
-            raise DatasetFormatError(
-                f"column {column!r} holds {shorten(repr(turns))}, expected a list of turns"
-            )
+            raise _unlike(column, turns, "a list of turns")
         messages = [
             parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
             for i, turn in enumerate(turns)
@@ -123,9 +121,7 @@ class _Row:
             return {"kind": "scored", "weights": weights} if is_scored else {}
         column, weights = self._column("weights")
         if not isinstance(weights, list):
-            raise DatasetFormatError(
-                f"column {column!r} holds {shorten(repr(weights))}, expected a list of numbers"
-            )
+            raise _unlike(column, weights, "a list of numbers")
         return {"kind": "scored", "weights": weights}
 
     def _kind(self) -> dict[str, Any]:
@@ -133,9 +129,7 @@ class _Row:
             return {"kind": self._answer_kind or "supervised"}
         column, tag = self._column("kto_tag")
         if not isinstance(tag, bool):
-            raise DatasetFormatError(
-                f"column {column!r} holds {shorten(repr(tag))}, expected true or false"
-            )
+            raise _unlike(column, tag, "true or false")
         return {"kind": "kto", "desirable": tag}
 
     def _plain(self, messages: list[dict[str, Any]], column: str, *, first: str) -> list[str]:
@@ -159,9 +153,7 @@ class _Row:
     def _text(self, name: str) -> str:
         column, value = self._column(name)
         if value is not None and not isinstance(value, str):
-            raise DatasetFormatError(
-                f"column {column!r} holds {shorten(repr(value))}, expected a string"
-            )
+            raise _unlike(column, value, "a string")
         return value or ""
 
     def _answer(self, side: str) -> str | list[dict[str, Any]]:
@@ -177,7 +169,7 @@ class _Row:
     def _needed_text(self, name: str) -> str:
         column, value = self._column(name)
         if value is None:
-            raise DatasetFormatError(f"column {column!r} holds nothing, expected a string")
+            raise _unlike(column, value, "a string")
         return self._text(name)
 
     def _history(self) -> list[tuple[str, str]]:
@@ -186,10 +178,7 @@ class _Row:
         for pair in pairs:
             whole = isinstance(pair, list) and len(pair) == 2
             if not whole or not all(isinstance(text, str) for text in pair):
-                raise DatasetFormatError(
-                    f"column {column!r} holds {shorten(repr(pair))}, expected pairs [user, "
-                    "assistant]"
-                )
+                raise _unlike(column, pair, "pairs [user, assistant]")
         return [(question, reply) for question, reply in pairs]
 
     def _tools(self) -> list[Any]:
@@ -197,15 +186,16 @@ class _Row:
         if isinstance(tools, str):
             tools = from_json(tools or "[]", f"column {column!r}")
         if not isinstance(tools, list | None):
-            raise DatasetFormatError(
-                f"column {column!r} holds {shorten(repr(tools))}, expected a list"
-            )
+            raise _unlike(column, tools, "a list")
         if tools and self._answer_kind:
-            raise DatasetFormatError(
-                f"column {column!r} holds tools, expected none: preference and KTO records have "
-                "no tools"
-            )
+            raise _unlike(column, tools, "none: preference and KTO records have no tools")
         return [_tool(tool) for tool in tools or ()]
+
+
+def _unlike(column: str, value: Any, expected: str) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"column {column!r} holds {shorten(repr(value))}, expected {expected}"
+    )
 
 
 def _messages(turns: list[str]) -> list[dict[str, str]]:

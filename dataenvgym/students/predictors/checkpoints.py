@@ -10,10 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from dataenvgym.errors import (
-    AdapterError,
-    ConfigurationError,
-)
+from dataenvgym.errors import AdapterError
 from dataenvgym.storage import publishing, write_json
 from dataenvgym.students.trainers.interface import ADAPTER_FILES
 
@@ -52,17 +49,12 @@ def initial_folder(adapter: str | Path | None) -> Path | None:
     """The folder with a student's checkpoint from before an episode.
 
     Raises:
-        ConfigurationError: if it is not a checkpoint.
+        AdapterError: if it is not a checkpoint.
     """
     if adapter is None:
         return None
     folder = Path(adapter).expanduser().absolute()
-    if kind_of(folder) is None:
-        raise ConfigurationError(
-            f"adapter is {str(adapter)!r}, where there is neither an adapter "
-            f"({' and '.join(ADAPTER_FILES)}) nor a whole student"
-        )
-    return None if kind_of(folder) == "nothing" else folder
+    return None if require_kind(folder) == "nothing" else folder
 
 
 def save_nothing(folder: Path, student: str) -> None:

@@ -26,7 +26,8 @@ from dataenvgym.records.tool_formats import (
     is_completion,
 )
 from dataenvgym.storage import hash_files, remove_folder
-from dataenvgym.students import external, trainers
+from dataenvgym.students import trainers
+from dataenvgym.students.external.models import external_models
 from dataenvgym.students.llama_factory import (
     TrainingConfig,
     WrittenDataset,
@@ -43,7 +44,7 @@ from dataenvgym.students.predictors.checkpoints import (
 )
 from dataenvgym.students.predictors.prompts import SAID, checked_kwargs, refuse_other_prompts
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.students.trainers.interface import ADAPTER_FILES, options_of
+from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.students.trainers.support import warn_of_idle_options
 
 _T = TypeVar("_T")
@@ -180,10 +181,7 @@ class Learner(RemembersFormer):
         with run.phase("train"):
             trained: object = trainer.train(path)
         if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:
-            raise TrainingError(
-                f"{type(trainer).__name__} returned {trained}, where there is no adapter: "
-                f"expected a folder with {' and '.join(ADAPTER_FILES)}"
-            )
+            raise TrainingError(f"{type(trainer).__name__} returned {trained}, expected an adapter")
         _mark(run.directory)
         return Path(trained)
 
@@ -309,14 +307,9 @@ def _learnable(
         tool_format=tool_format,
     )
     if training_data and not kept:
-        reason = {
-            "sft": f"no dialogue has a mean weight of {options.scored_threshold} or more",
-            "kto": "no turn has a weight other than 0",
-            "dpo": "no two dialogues have different weights for replies to the same beginning",
-        }[options.scored_as]
         warn_run(
             f"{len(training_data)} scored records give nothing to train on with "
-            f"scored_as={options.scored_as}: {reason}; the student stays as it was"
+            f"scored_as={options.scored_as} (see its options); the student stays as it was"
         )
     return kept
 
@@ -362,7 +355,7 @@ def resolve_student(student: str | Path) -> str:
     """
     if (pocket := students().get(str(student))) is not None:
         return str(pocket)
-    if (model := external.external_models().get(str(student))) is not None:
+    if (model := external_models().get(str(student))) is not None:
         return str(model.require().folder)
     path = Path(student).expanduser()
     if not path.is_dir() and (path.is_absolute() or str(student).startswith(("./", "../", "~"))):
@@ -377,6 +370,6 @@ def own_tool_format(student: str) -> str:
     """The tool format of a student (see `resolve_student`) by default."""
     if (known := tool_format_of(student)) is not None:
         return known
-    models = external.external_models().values()
+    models = external_models().values()
     own = {model.folder.resolve(): model.tool_format for model in models}
     return own.get(Path(student).resolve(), DEFAULT)

@@ -88,10 +88,6 @@ class Adapter:
         Raises:
             AdapterError: if there is none, or its files are broken.
         """
-        if not all((folder / name).is_file() for name in ADAPTER_FILES):
-            raise AdapterError(
-                f"{folder} holds no adapter, expected {_CONFIG_FILE} and {_WEIGHTS_FILE} there"
-            )
         try:
             config = read_json(folder / _CONFIG_FILE)
             weights = load_file(folder / _WEIGHTS_FILE)

@@ -22,23 +22,14 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
     continue and seed.
 
     Raises:
-        ConfigurationError: if its `config` is not a `TrainingConfig`, or it cannot train.
+        ConfigurationError: if it cannot train.
     """
-    name = type(trainer).__name__
     if not isinstance(trainer, TrainerInterface):
         raise ConfigurationError(
-            f"the trainer is a {name}, which has no `train(config_path) -> Path`: expected "
-            "the methods of dataenvgym.students.trainers.TrainerInterface"
+            f"the trainer is a {type(trainer).__name__}, which has no `train(config_path) -> "
+            "Path`: expected the methods of dataenvgym.students.trainers.TrainerInterface"
         )
-    config: object = getattr(trainer, "config", None)
-    if config is None:
-        return TrainingConfig()
-    if not isinstance(config, TrainingConfig):
-        raise ConfigurationError(
-            f"the `config` of {name} is a {type(config).__name__}, expected a "
-            "dataenvgym.students.llama_factory.TrainingConfig, or none for the default options"
-        )
-    return config
+    return getattr(trainer, "config", None) or TrainingConfig()
 
 
 def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> TrainerInterface:

@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from dataenvgym.students.external import external_environment
-from dataenvgym.students.external.environments import ExternalEnvironment
+from dataenvgym.students.external.environments import ExternalEnvironment, external_environment
 
 
 def installed(name: str) -> ExternalEnvironment:

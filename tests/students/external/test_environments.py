@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from dataenvgym.errors import ConfigurationError, ExternalError
-from dataenvgym.students.external import ENVIRONMENTS, cache_directory, external_environment
-from dataenvgym.students.external.environments import ExternalEnvironment
+from dataenvgym.students.external.environments import (
+    ENVIRONMENTS,
+    ExternalEnvironment,
+    cache_directory,
+    external_environment,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,8 @@ from dataenvgym.cli.main import main
 from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.students.external import external_models, models
-from dataenvgym.students.external.models import ExternalModel
+from dataenvgym.students.external import models
+from dataenvgym.students.external.models import ExternalModel, external_models
 from dataenvgym.students.predictors import InProcessPredictor
 from tests.students.external.tiny_gguf import FILE, write_gguf, write_wheel
 from tests.waiting import wait_for

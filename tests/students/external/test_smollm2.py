@@ -11,7 +11,7 @@ from dataenvgym.records import Message, SupervisedDatum, Tool, ToolCall
 from dataenvgym.records.tool_formats import tool_format
 from dataenvgym.runs.config import build_task, compose
 from dataenvgym.storage import hash_file, read_json, read_jsonl
-from dataenvgym.students.external import external_models
+from dataenvgym.students.external.models import external_models
 from dataenvgym.students.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers import InProcessTrainer

@@ -112,7 +112,7 @@ def test_an_adapter_of_another_base_is_refused(make_student, folder, tmp_path):
             b'{"peft_type": "LORA", "megatron_config": {"x": 1}, "megatron_core": "antigravity"}',
             "megatron_config is set, expected null",
         ),
-        ("adapter_config.json", None, "holds no adapter"),
+        ("adapter_config.json", None, "is broken"),
     ],
 )
 def test_broken_files_are_refused_by_name(folder, file, content, message):

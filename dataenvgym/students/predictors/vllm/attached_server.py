@@ -7,8 +7,6 @@ import tempfile
 from pathlib import Path
 
 from dataenvgym.errors import ConfigurationError, ServerError, shorten
-from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.records import Message, Tool
 from dataenvgym.storage import write_json
 from dataenvgym.students.predictors.vllm.options import VllmOptions
 from dataenvgym.students.predictors.vllm.server import VllmServer
@@ -30,8 +28,7 @@ class AttachedServer(VllmServer):
         rank: of the adapters that will be loaded; None for none.
 
     Raises:
-        ConfigurationError: if it serves another model, accepts no adapters, or only smaller ones;
-            or if it does not parse tool calls, and should.
+        ConfigurationError: if it serves another model, accepts no adapters, or only smaller ones.
         ServerError: if it does not answer.
     """
 
@@ -44,8 +41,6 @@ class AttachedServer(VllmServer):
             self._check_model(str(options.student))
             if rank is not None:
                 self._check_rank(rank)
-            if options.tool_format == "native":
-                self._check_tools()
         except BaseException:
             self.close()
             raise
@@ -119,16 +114,3 @@ class AttachedServer(VllmServer):
                             f"{hint} ({error})"
                         ) from error
                 # any other error is about the missing weights
-
-    def _check_tools(self) -> None:
-        """Ask for one token with a tool: a server that does not parse calls refuses that."""
-        asked = (Message(role="user", content="?", tools=(Tool(name="f"),)),)
-        one = SamplingParameters(max_tokens=1)
-        reply = self._client.submit(asked, one, model=self.model).result()
-        if isinstance(reply, Failure) and "tool-call-parser" in reply.reason:
-            raise ConfigurationError(
-                f"the server at {self.base_url} does not parse tool calls, which "
-                "predictor.tool_format=native requires: start it with --enable-auto-tool-choice "
-                "--tool-call-parser hermes (or the parser for the student), or set a format that "
-                f"is text ({reply.reason})"
-            )

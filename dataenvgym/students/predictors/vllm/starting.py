@@ -11,8 +11,7 @@ from typing import Any
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, need
-from dataenvgym.students.external import external_environment
-from dataenvgym.students.external.environments import Variant, has_cuda
+from dataenvgym.students.external.environments import Variant, external_environment, has_cuda
 from dataenvgym.students.predictors.vllm.options import VllmOptions
 from dataenvgym.students.trainers.chat_format import no_chat_template
 

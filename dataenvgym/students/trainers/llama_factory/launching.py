@@ -34,10 +34,8 @@ def interpreter(command: Sequence[str]) -> Path:
     python = Path(command[0]).with_name("python")
     if len(command) > 1 or not python.is_file():
         raise ConfigurationError(
-            f"there is no Python interpreter beside {' '.join(command)!r}, which the warm worker, "
-            "stage 'scored' and pairs of several turns need: give `command` as the path of "
-            "`llamafactory-cli` in its environment, or set warm=False; for scored records, set "
-            "scored_as, for pairs scored_segment=1"
+            f"there is no Python interpreter beside {' '.join(command)!r}: give `command` as the "
+            "path of `llamafactory-cli` in its environment, or set warm=False"
         )
     return python
 

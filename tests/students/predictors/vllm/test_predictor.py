@@ -85,11 +85,12 @@ def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make
         ({"max_lora": 8}, "has no option 'max_lora'. Did you mean 'max_loras'"),
         ({"options": {"port": 1}}, "option of the predictor"),
         ({"sleep": True, "variant": "cpu"}, "is for GPUs"),
-        ({"adapter": "nowhere"}, "adapter is 'nowhere', where there is neither"),
         ({"student": "./nowhere"}, "there is no such folder"),
     ):
         with pytest.raises(ConfigurationError, match=expected):
             make(**options)
+    with pytest.raises(AdapterError, match="nowhere"):
+        make(adapter="nowhere")
     for options, expected in (
         ({"use_dora": True}, "trainer.use_dora makes DoRA adapters, which vLLM does not serve"),
         ({"extra": {"additional_target": "lm_head"}}, "adapters with whole layers"),
