@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from dataenvgym import exact_json, storage
 from dataenvgym.errors import ConfigurationError
@@ -28,9 +29,10 @@ from dataenvgym.records.tool_formats import LLAMA_FACTORY, ToolFormat
 from dataenvgym.students.llama_factory.entries import Formatting, Stage, dataset_info_entry
 from dataenvgym.students.llama_factory.formats import (
     KINDS,
+    Row,
     as_segment,
     as_sharegpt,
-    row_maker,
+    row_of,
     stage_of,
     wrong_kind,
 )
@@ -41,6 +43,7 @@ _LIKE_A_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d")
 
 # Arrow infers from blocks of at least 320 KiB and settles a type after the first 10 MiB.
 BEGINNING = 256 * 1024
+_SIDES = ("chosen", "rejected")
 
 
 class ColumnTypes:
@@ -156,87 +159,59 @@ def _write_rows(
     """Write the records' rows to `path`; return their formatting and number."""
     temporary = path.with_name(f".{path.name}.tmp")
     other = path.with_name(f".{path.name}.sharegpt.tmp")
+    kinds: Counter[str] = Counter()
+    shapes: set[type] = set()  # of the answers of pairs
+    types = ColumnTypes()
+
+    def in_own_form() -> Iterator[Row]:
+        for index, record in enumerate(records):
+            if record.kind not in KINDS[stage]:
+                raise wrong_kind(record.kind, stage, index)
+            kinds[record.kind] += 1
+            # rows of several kinds are written again, and watched then; the loader never reads
+            # scored ones
+            types.watching &= len(kinds) == 1 and stage != "scored"
+            row = row_of(record, tool_format)
+            shapes.update(type(row[side]) for side in _SIDES if side in row)
+            yield row
+
     try:
-        kinds, wrong, count, is_mixed = _write_natural_rows(temporary, records, stage, tool_format)
-        if is_mixed:
-            with other.open("wb") as stream:
-                for row in storage.read_jsonl(temporary):
-                    sides = {side: as_segment(row[side]) for side in ("chosen", "rejected")}
-                    stream.write(exact_json.dumps(row | sides, option=exact_json.APPEND_NEWLINE))
-                _sync(stream)
+        _write(temporary, in_own_form(), types)
+        if len(shapes) > 1:  # texts and segments: the loader needs one type
+            rows = storage.read_jsonl(temporary)
+            alike = (row | {side: as_segment(row[side]) for side in _SIDES} for row in rows)
+            _write(other, alike, ColumnTypes())
             other.replace(temporary)
-        conversations = kinds == {"chat"} or kinds == {"scored"}
+        conversations = kinds.keys() in ({"chat"}, {"scored"})
         formatting: Formatting = "sharegpt" if conversations else "alpaca"
-        if len(kinds) > 1 or (wrong and kinds <= {"supervised", "preference", "kto"}):
-            formatting = "sharegpt"
-            wrong = _write_sharegpt_rows(other, temporary)
+        if len(kinds) > 1 or (
+            types.wrong() and kinds.keys() <= {"supervised", "preference", "kto"}
+        ):
+            formatting, types = "sharegpt", ColumnTypes()
+            rows = storage.read_jsonl(temporary)
+            _write(other, (r if "conversations" in r else as_sharegpt(r) for r in rows), types)
             other.replace(temporary)
-        if wrong:
+        if wrong := types.wrong():
             raise ConfigurationError(
                 f"the first texts in {wrong} all look like dates, and LLaMA-Factory's loader would "
                 "read timestamps there; put some in words, or records of another sort before them"
             )
         temporary.replace(path)
-        return formatting, count
+        return formatting, kinds.total()
     finally:
         temporary.unlink(missing_ok=True)
         other.unlink(missing_ok=True)
 
 
-def _write_natural_rows(
-    path: Path, records: Iterable[TrainingDatum], stage: Stage, tool_format: ToolFormat
-) -> tuple[set[str], list[str], int, bool]:
-    """Write each record in its kind's own form.
-
-    Returns:
-        The kinds, the wrong columns, the number, and whether some answers of pairs are texts and
-        others segments: the loader needs one type.
-    """
-    kinds: set[str] = set()
-    kind = ""
-    types = ColumnTypes()
-    dumps, newline = exact_json.dumps, exact_json.APPEND_NEWLINE
-    index = -1
-    shapes: set[type] = set()
+def _write(path: Path, rows: Iterable[Row], types: ColumnTypes) -> None:
+    """Write rows, which `types` sees as long as it watches."""
     hides = secrets_are_known()
     with path.open("wb") as stream:
-        for index, record in enumerate(records):
-            if record.kind != kind:
-                kind = record.kind
-                if kind not in KINDS[stage]:
-                    raise wrong_kind(kind, stage, index)
-                kinds.add(kind)
-                row_of = row_maker(record.kind, tool_format)
-                # rows of several kinds are written again, and watched then; the loader never
-                # reads scored ones
-                types.watching &= len(kinds) == 1 and stage != "scored"
-            row = row_of(record)
-            if kind == "preference":
-                shapes |= {type(row["chosen"]), type(row["rejected"])}
-            line = dumps(row, option=newline)
-            if hides:
-                line = redact_bytes(line)
-            stream.write(line)
-            if types.watching:
-                types.see(row, len(line))
-        _sync(stream)
-    return kinds, types.wrong(), index + 1, len(shapes) > 1
-
-
-def _write_sharegpt_rows(path: Path, source: Path) -> list[str]:
-    """Write the rows in `source` to `path` in the sharegpt formatting; return the wrong columns."""
-    types = ColumnTypes()
-    with path.open("wb") as stream:
-        for value in storage.read_jsonl(source):
-            row = value if "conversations" in value else as_sharegpt(value)
+        for row in rows:
             line = exact_json.dumps(row, option=exact_json.APPEND_NEWLINE)
+            line = redact_bytes(line) if hides else line
             stream.write(line)
             if types.watching:
                 types.see(row, len(line))
-        _sync(stream)
-    return types.wrong()
-
-
-def _sync(stream: BinaryIO) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())
+        stream.flush()
+        os.fsync(stream.fileno())

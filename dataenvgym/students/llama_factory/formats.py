@@ -26,7 +26,6 @@ columns from its beginning. Provenance is not a column, because LLaMA-Factory do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, cast
 
 from dataenvgym.errors import ConfigurationError
@@ -86,7 +85,7 @@ def format_records(
                 f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
                 "pass formatting='sharegpt', which takes supervised records as well"
             )
-        row = row_maker(kind, tool_format)(record)
+        row = row_of(record, tool_format)
         natural = formatting == "alpaca" or kind == "chat"
         yield row if natural else as_sharegpt(row)
 
@@ -213,9 +212,9 @@ _ROW_OF: Mapping[str, Callable[..., Row]] = {
 }
 
 
-def row_maker(kind: DatumKind, tool_format: ToolFormat) -> Callable[[Any], Row]:
-    """Makes rows in the kind's own form: sharegpt for conversations, alpaca otherwise."""
-    return partial(_ROW_OF[kind], tool_format=tool_format)
+def row_of(record: TrainingDatum, tool_format: ToolFormat) -> Row:
+    """The row of a record: sharegpt for conversations, alpaca otherwise."""
+    return _ROW_OF[record.kind](record, tool_format=tool_format)
 
 
 def wrong_kind(kind: str, stage: Stage, index: int) -> ConfigurationError:
