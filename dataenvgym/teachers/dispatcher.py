@@ -242,15 +242,10 @@ class Dispatcher:
         # a server that has answered may forbid a single question (403), or have lost its model
         # (404); one that has not refuses the user, or does not have the model
         if status == 401 or (status in (403, 404) and not self._has_answered):
-            to_check = (
-                "the model's name and base_url"
-                if status == 404
-                else "the key in the environment variable that api_key_variable names"
-            )
+            to_check = "model and base_url" if status == 404 else "api_key_variable"
             url = without_secrets(self._options.base_url)
-            error = ServerError(
-                f"the server at {url} refuses: {reason}. Check {to_check}", status=status
-            )
+            what = f"the server at {url} refuses: {reason}. Check {to_check}"
+            error = ServerError(what, status=status)
             self._is_ahead = self._options.scout
             if self._clock is not None:
                 self._clock.cancel()

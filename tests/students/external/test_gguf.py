@@ -3,10 +3,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from dataenvgym.errors import ExternalError
 from dataenvgym.students.external.gguf import convert
 from dataenvgym.students.trainers.student import fingerprint
-from tests.conftest import build_tiny_smollm
 from tests.students.external.tiny_gguf import write_gguf
 
 TEXTS = (
@@ -71,21 +69,3 @@ def test_the_same_file_becomes_the_same_student(file, converted, tmp_path):
     convert(file, tmp_path)
     assert fingerprint(str(tmp_path)) == fingerprint(str(converted))
     assert "transformers_version" not in (tmp_path / "config.json").read_text()
-
-
-@pytest.mark.parametrize("kept", [0.0, 0.001, 0.02, 0.5, 0.999])
-def test_a_cut_file_is_refused(file, tmp_path, kept):
-    whole = file.read_bytes()
-    cut = tmp_path / "cut.gguf"
-    cut.write_bytes(whole[: int(len(whole) * kept)])
-    target = tmp_path / "target"
-    target.mkdir()
-    with pytest.raises(ExternalError, match="GGUF"):
-        convert(cut, target)
-    assert list(target.iterdir()) == []
-
-
-def test_a_model_without_chat_template_is_refused(tmp_path):
-    model = build_tiny_smollm(tmp_path / "model", chat_template=None)
-    with pytest.raises(ExternalError, match="has no chat template"):
-        convert(write_gguf(model, tmp_path / "tiny.gguf"), tmp_path)
