@@ -8,7 +8,7 @@ Teacher, StudentTeacher (teacher)   ask a server, or the student
 ChatClient (client)       used by the rest of the package, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop
     ├── LoopThread (loop)     that loop, in a daemon thread
-    ├── Session (session)     the connections to the server
+    ├── Session               the connections to the server
     ├── Revival               restarts a dead server, once for all its callers
     └── payloads              requests and answers as bytes
 """

@@ -341,7 +341,7 @@ def test_permanent_errors_fail_at_once_with_the_servers_message(server, connect,
 
 @pytest.mark.parametrize(
     ("code", "check"),
-    [(401, "api_key_variable"), (403, "the key in"), (404, "model and base_url")],
+    [(401, "api_key_variable"), (403, "api_key_variable"), (404, "model and base_url")],
 )
 def test_a_server_that_refuses_everything_is_asked_once_and_all_calls_raise(
     server, connect, monkeypatch, code, check

@@ -3,9 +3,8 @@
     entries          a dataset's entry in `dataset_info.json`, and turns of sharegpt rows
     formats          from training records to dataset rows
     scored           from scored records to records for LLaMA-Factory's stages
-    parsing          from dataset rows to training records (also with other column names)
     dataset          whole dataset folders, written as streams
-    reading          and read, like the files of SDPO
+    reading          and read, also with other column names, like the files of SDPO
     options          the options of a training as keyword arguments
     training_config  the YAML file for `llamafactory-cli train`
 

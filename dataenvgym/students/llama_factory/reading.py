@@ -1,10 +1,21 @@
-"""LLaMA-Factory dataset folders, read as streams of training records; and files of SDPO's code."""
+"""LLaMA-Factory dataset folders, read as streams of training records; and files of SDPO's code.
+
+The kind of a row's record follows from its dataset's entry, which also names the columns, so
+datasets from other sources can be read, too:
+
+    ranking: true          preference
+    a kto_tag column       KTO
+    a weights column       scored; or a `score` in a turn of the assistant (EPO's files)
+    sharegpt, openai       chat
+    no response column     text
+    otherwise              supervised (chat, if an alpaca row has tools)
+"""
 
 from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +25,12 @@ from dataenvgym.records import (
     ChatDatum,
     PreferenceDatum,
     ScoredDatum,
+    Tool,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.storage import encoding_fault
-from dataenvgym.students.llama_factory.entries import DatasetEntry
-from dataenvgym.students.llama_factory.parsing import parse_row
+from dataenvgym.students.llama_factory.entries import DatasetEntry, from_json, parse_turn
 
 DATASET_INFO = "dataset_info.json"
 
@@ -161,3 +172,200 @@ def _loads(text: bytes, where: str) -> Any:
     except ValueError as error:
         why = encoding_fault(text) or error
         raise DatasetFormatError(f"{where}: {why}, expected JSON") from None
+
+
+# --- the record in a row ---
+
+
+def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
+    """The training record in a row.
+
+    Raises:
+        DatasetFormatError: naming the column, the value found and the one expected.
+        InvalidRecordError: if the row is well formed, but not a valid record.
+    """
+    if not isinstance(row, Mapping):
+        raise DatasetFormatError(f"found {shorten(repr(row))}, expected an object")
+    reader = _Row(row, entry)
+    values = reader.alpaca() if entry.formatting == "alpaca" else reader.turns()
+    return parse_training_datum(values)
+
+
+class _Row:
+    """One row, read through its dataset's entry."""
+
+    def __init__(self, row: Mapping[str, Any], entry: DatasetEntry) -> None:
+        self._row = row
+        self._entry = entry
+        self._answer_kind = (
+            "preference" if entry.ranking else "kto" if "kto_tag" in entry.columns else None
+        )
+
+    def alpaca(self) -> dict[str, Any]:
+        """The fields of the record in an alpaca row."""
+        prompt, query = self._text("prompt"), self._text("query")
+        text = "\n".join(filter(None, (prompt, query)))
+        if self._answer_kind is None and "response" not in self._entry.columns:
+            return {"kind": "text", "text": text}
+        system, history, tools = self._text("system"), self._history(), self._tools()
+        turns = [*(turn for pair in history for turn in pair), text]
+        if tools:
+            messages = _messages([*turns, self._needed_text("response")])
+            return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+        values: dict[str, Any] = {"system": system}
+        if self._answer_kind == "preference" and not text:  # such as a tool's empty result
+            values["messages"] = _messages(turns)
+        else:
+            values |= {"instruction": prompt or query, "input": query if prompt else ""}
+            values["history"] = history
+        if self._answer_kind == "preference":
+            values |= {side: self._answer(side) for side in ("chosen", "rejected")}
+        else:
+            values["output"] = self._needed_text("response")
+        return values | self._kind()
+
+    def turns(self) -> dict[str, Any]:
+        """The fields of the record in a sharegpt or openai row."""
+        column, turns = self._column("messages")
+        if not isinstance(turns, list) or not turns:
+            raise _unlike(column, turns, "a list of turns")
+        messages = [
+            parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
+            for i, turn in enumerate(turns)
+        ]
+        leads = messages[0]["role"] == "system"
+        system = messages.pop(0)["content"] if leads else self._text("system")
+        tools = self._tools()
+        if self._answer_kind is None:
+            chat = {"kind": "chat", "messages": messages, "system": system, "tools": tools}
+            return chat | self._weights(turns)
+        answers: dict[str, Any] = {}
+        if self._answer_kind == "kto":
+            answers["output"] = self._plain(messages[-1:], column, first="assistant")[0]
+            messages = messages[:-1]
+        else:
+            for side in ("chosen", "rejected"):
+                name, turn = self._column(side)
+                if isinstance(turn, list):
+                    answers[side] = self._answer(side)
+                    continue
+                answer = parse_turn(turn, self._entry.tags, f"column {name!r}")
+                answers[side] = self._plain([answer], name, first="assistant")[0]
+        texts = self._plain(messages, column, first="user")
+        if not len(texts) % 2:
+            raise DatasetFormatError(
+                f"column {column!r} has {len(texts)} turns before the answer, expected an odd "
+                "number that ends with the user's"
+            )
+        history = list(zip(texts[::2], texts[1::2], strict=False))
+        values = {"instruction": texts[-1], "system": system, "history": history}
+        return values | answers | self._kind()
+
+    def _weights(self, turns: list[Any]) -> dict[str, Any]:
+        """Kind and weights of a scored record; empty if there are no weights."""
+        if "weights" not in self._entry.columns:
+            tags = self._entry.tags
+            replies = [tags.get("assistant_tag"), tags.get("function_tag")]
+            scores = [t.get("score") for t in turns if t.get(tags.get("role_tag")) in replies]
+            try:
+                weights = [None if score is None else float(score) for score in scores]
+            except (ValueError, TypeError):
+                raise DatasetFormatError(
+                    f"scores of turns are {shorten(repr(scores))}, expected numbers"
+                ) from None
+            is_scored = any(weight is not None for weight in weights)
+            return {"kind": "scored", "weights": weights} if is_scored else {}
+        column, weights = self._column("weights")
+        if not isinstance(weights, list):
+            raise _unlike(column, weights, "a list of numbers")
+        return {"kind": "scored", "weights": weights}
+
+    def _kind(self) -> dict[str, Any]:
+        if self._answer_kind != "kto":
+            return {"kind": self._answer_kind or "supervised"}
+        column, tag = self._column("kto_tag")
+        if not isinstance(tag, bool):
+            raise _unlike(column, tag, "true or false")
+        return {"kind": "kto", "desirable": tag}
+
+    def _plain(self, messages: list[dict[str, Any]], column: str, *, first: str) -> list[str]:
+        """The texts of messages that must alternate and call no tools, beginning with `first`."""
+        roles = ("user", "assistant") if first == "user" else ("assistant", "user")
+        for i, message in enumerate(messages):
+            wanted = roles[i % 2]
+            if message["role"] != wanted or message.get("tool_calls"):
+                raise DatasetFormatError(
+                    f"column {column!r} has role {message['role']!r}"
+                    f"{' with tool calls' if message.get('tool_calls') else ''}, expected "
+                    f"{wanted!r}: preference and KTO records are plain exchanges"
+                )
+        return [message["content"] for message in messages]
+
+    def _column(self, name: str) -> tuple[str, Any]:
+        """The column's name in the file, and its value; None if there is no such column."""
+        column = self._entry.columns.get(name)
+        return (column, self._row.get(column)) if column else (name, None)
+
+    def _text(self, name: str) -> str:
+        column, value = self._column(name)
+        if value is not None and not isinstance(value, str):
+            raise _unlike(column, value, "a string")
+        return value or ""
+
+    def _answer(self, side: str) -> str | list[dict[str, Any]]:
+        """A text, or the turns of a segment."""
+        column, value = self._column(side)
+        if not isinstance(value, list):
+            return self._needed_text(side)
+        return [
+            parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
+            for i, turn in enumerate(value)
+        ]
+
+    def _needed_text(self, name: str) -> str:
+        column, value = self._column(name)
+        if value is None:
+            raise _unlike(column, value, "a string")
+        return self._text(name)
+
+    def _history(self) -> list[tuple[str, str]]:
+        column, value = self._column("history")
+        pairs = [] if value is None else value if isinstance(value, list) else [value]
+        for pair in pairs:
+            whole = isinstance(pair, list) and len(pair) == 2
+            if not whole or not all(isinstance(text, str) for text in pair):
+                raise _unlike(column, pair, "pairs [user, assistant]")
+        return [(question, reply) for question, reply in pairs]
+
+    def _tools(self) -> list[Any]:
+        column, tools = self._column("tools")
+        if isinstance(tools, str):
+            tools = from_json(tools or "[]", f"column {column!r}")
+        if not isinstance(tools, list | None):
+            raise _unlike(column, tools, "a list")
+        if tools and self._answer_kind:
+            raise _unlike(column, tools, "none: preference and KTO records have no tools")
+        return [_tool(tool) for tool in tools or ()]
+
+
+def _unlike(column: str, value: Any, expected: str) -> DatasetFormatError:
+    return DatasetFormatError(
+        f"column {column!r} holds {shorten(repr(value))}, expected {expected}"
+    )
+
+
+def _messages(turns: list[str]) -> list[dict[str, str]]:
+    """Turns of user and assistant, as mappings that `Message` takes."""
+    return [
+        {"role": "assistant" if i % 2 else "user", "content": turn} for i, turn in enumerate(turns)
+    ]
+
+
+def _tool(tool: Any) -> Any:
+    """The fields of a tool that LLaMA-Factory's default format uses; others are dropped."""
+    if not isinstance(tool, Mapping):
+        return tool
+    inner = tool.get("function") if tool.get("type") == "function" else tool
+    if not isinstance(inner, Mapping):
+        return tool
+    return {key: inner[key] for key in Tool.model_fields if inner.get(key) is not None}

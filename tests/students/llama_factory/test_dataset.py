@@ -28,7 +28,7 @@ from dataenvgym.students.llama_factory import (
     write_dataset,
 )
 from dataenvgym.students.llama_factory.entries import DatasetEntry
-from dataenvgym.students.llama_factory.parsing import parse_row
+from dataenvgym.students.llama_factory.reading import parse_row
 from tests.processes import python
 
 NASTY = "é \x00\x7f\u2028\u2029\x85\ufeff \U0001f468\u200d\U0001f469 \\\"'`${x} {{a}} \r\n\t<image>"

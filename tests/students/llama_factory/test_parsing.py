@@ -17,7 +17,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.students.llama_factory import format_records_for_epo
 from dataenvgym.students.llama_factory.entries import DatasetEntry
-from dataenvgym.students.llama_factory.parsing import parse_row
+from dataenvgym.students.llama_factory.reading import parse_row
 
 
 def parse(row: Any, **entry: Any) -> TrainingDatum:
