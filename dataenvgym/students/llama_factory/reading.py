@@ -13,7 +13,6 @@ datasets from other sources can be read, too:
 
 from __future__ import annotations
 
-import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -72,12 +71,9 @@ def read_info(folder: Path) -> dict[str, Any]:
         DatasetFormatError: if there is no such file, or not an object in it.
     """
     path = folder / DATASET_INFO
-    try:
-        info = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise DatasetFormatError(f"{path}: no such file, expected the datasets' entries") from None
-    except (ValueError, RecursionError) as error:
-        raise DatasetFormatError(f"{path}: {error}, expected JSON") from None
+    if not path.is_file():
+        raise DatasetFormatError(f"{path}: no such file, expected the datasets' entries")
+    info = _loads(path.read_bytes(), f"{path}")
     if not isinstance(info, dict):
         raise DatasetFormatError(
             f"{path}: found {shorten(repr(info))}, expected an object of entries"
