@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,13 @@ from omegaconf.errors import OmegaConfBaseException
 
 from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.events import keep_secrets_of, without_secrets
-from dataenvgym.runs.config.class_defaults import fill, filled
+from dataenvgym.runs.config.class_defaults import fill
 from dataenvgym.runs.config.explanations import explain_reference
 from dataenvgym.runs.config.groups import (
     checked,
     content_of,
-    is_base,
     layers,
     options_by_group,
-    read_with_bases,
     sources_by_group,
     with_own_classes,
 )
@@ -93,7 +90,7 @@ def compose(
         default = fill(default)
     sources = [o for o in parsed if is_source(o, default)]
     parsed = [o for o in parsed if o not in sources]
-    check_keys(parsed, default, groups, partial(_options_with, config_dir))
+    check_keys(parsed, default, groups)
     config = copy.deepcopy(default)
     apply_values(config, [o for o in parsed if o.key not in groups])
     if (named := new_speakers(parsed)) and config.task.get("_target_") is not None:
@@ -122,7 +119,7 @@ def overlay(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     parsed = parse_overrides(overrides)
     sources = [o for o in parsed if is_source(o, config)]
     parsed = [o for o in parsed if o not in sources]
-    check_keys(parsed, config, {})
+    check_keys(parsed, config)
     changed = copy.deepcopy(config)
     apply_values(changed, parsed)
     apply_sources(changed, sources)
@@ -142,17 +139,6 @@ def chosen_options(
     parsed = with_own_classes(parse_overrides(overrides), groups)
     choices = [o for o in parsed if o.key in groups]
     return compose_files(choices, config_dir, name)[1]
-
-
-def _options_with(config_dir: str | Path | None, key: str) -> list[str]:
-    """The options that would have this key, such as "teacher=openai" for "teacher.model"."""
-    section, _, name = key.partition(".")
-    files = sources_by_group(config_dir).get(section, {})
-    return [
-        f"{section}={option}"
-        for option in sorted(files)
-        if not is_base(option) and name and name in filled(read_with_bases(option, files))
-    ]
 
 
 def _check_experiment(

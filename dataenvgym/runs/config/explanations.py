@@ -60,28 +60,6 @@ def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
         )
     text = " ".join(str(error).split())
     typed = " ".join(o.text for o in overrides) or "the configuration files"
-    if match := re.match(r"Multiple values for ([^\s.]+)\.", text):
-        chosen = next((o.text.lstrip("+") for o in overrides if o.key == match[1]), match[1])
-        return f"{match[1]} is chosen already: leave out the plus ({chosen})"
-    if match := re.match(r"Could not override '([^']+)'", text):
-        return (
-            f"{match[1]} has no place in this configuration: nothing in it uses {match[1]}. "
-            "`dataenvgym list` shows the groups, `dataenvgym config` the whole configuration"
-        )
-    if match := re.search(r"In '([^']+)/([^/']+)': Could not override '([^'@]+)", text):
-        others = [o.text for o in overrides if o.key != match[1]]
-        return (
-            f"{match[1]}={match[2]} chooses an option of {match[3]}, which does not exist with "
-            f"{' '.join(others) or 'the other choices'}: leave out one of them, and choose the "
-            "options that you want from it"
-        )
-    if match := re.search(r"In '([^']+)': Could not (?:find|load) '([^']+)'", text):
-        known = re.search(r"Available options in '[^']+': ([\w ]+)", text)
-        meant = did_you_mean(match[2].rsplit("/", 1)[-1], known[1].split() if known else ())
-        return (
-            f"{match[1]}.yaml names {match[2]!r} in its defaults, and there is no such option."
-            f"{meant} `dataenvgym list` shows the options"
-        )
     reason = text.split("Config search path")[0].split("full_key:")[0].strip()
     return (
         f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints the whole "

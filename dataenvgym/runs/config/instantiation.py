@@ -240,29 +240,14 @@ def imported(path: Any, key: str) -> Callable[..., Any]:
         raise ConfigurationError(f"{key} is {path!r}, expected a class such as my_module.MyClass")
     module_name, _, name = path.rpartition(".")
     try:
-        module = import_own(module_name)
-    except ModuleNotFoundError as error:
-        if f"{module_name}.".startswith(f"{error.name}."):
-            raise ConfigurationError(
-                f"{key} is {path!r}, but there is no module {error.name!r} in the current folder "
-                "or among the installed packages"
-            ) from error
-        lacks = ConfigurationError(
-            f"{key} is {path!r}, but {module_name} imports {error.name!r}, which is not installed"
-        )
-        need(lacks)
+        target = getattr(import_own(module_name), name)
+    except (ImportError, SyntaxError, AttributeError) as error:
+        lacks = ConfigurationError(f"{key} is {path!r}, which cannot be imported: {error}")
+        is_there = not f"{module_name}.".startswith(f"{getattr(error, 'name', '')}.")
+        if isinstance(error, ModuleNotFoundError) and is_there:
+            need(lacks)
         raise lacks from error
-    except SyntaxError as error:
-        raise ConfigurationError(
-            f"{key} is {path!r}, but {error.filename} is not valid Python: line {error.lineno}: "
-            f"{error.msg}"
-        ) from error
-    if not hasattr(module, name):
-        raise ConfigurationError(
-            f"{key} is {path!r}, but {module_name} has no class {name!r}."
-            f"{did_you_mean(name, vars(module))}"
-        )
-    if not callable(target := getattr(module, name)):
+    if not callable(target):
         raise ConfigurationError(
             f"{key} is {path!r}, which is of type {type(target).__name__}, expected a class"
         )

@@ -11,7 +11,7 @@ Short names of models, such as `model=hf/Qwen/Qwen3-8B`, are expanded into overr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.registration import import_own
 from dataenvgym.runs.config.instantiation import fits, named, takes_null
 from dataenvgym.runs.config.short_names import (
-    is_model,
     model_overrides,
     speaker_overrides,
     task_overrides,
@@ -89,15 +88,12 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
         if override.key in groups:
             if override.sign == "~" and "@" not in override.text:
                 raise _needed(override)
-            if override.value is not None and override.value not in groups[override.key]:
-                options = sorted(groups[override.key])
-                _refuse_several(override, options)
-                own = f", or your own class ({override.key}=my_module.MyClass)"
+            options = sorted(groups[override.key])
+            if override.value is not None and override.value not in options:
                 raise ConfigurationError(
                     f"there is no {override.text.lstrip('+')}."
                     f"{did_you_mean(override.value, options)} "
-                    f"The options of {override.key} are: {', '.join(options)}"
-                    f"{own if 'custom' in options else ''}."
+                    f"The options of {override.key} are: {', '.join(options)}."
                 )
         elif "/" in override.key:
             raise ConfigurationError(
@@ -106,75 +102,21 @@ def check_choices(overrides: Sequence[Override], groups: Mapping[str, Collection
             )
 
 
-def _refuse_several(override: Override, options: Collection[str]) -> None:
-    """If the value is a list of options, raise an error that says what to do."""
-    named = re.split(r"[\s,]+", (override.value or "").strip("[]() "))
-    if len(named) > 1 and set(named) & set(options):
-        raise ConfigurationError(
-            f"{override.text!r} names {len(named)} options, expected one. Several are for a study: "
-            f"dataenvgym study {override.key}={','.join(named)}"
-        )
-
-
 def check_keys(
-    overrides: Sequence[Override],
-    config: DictConfig,
-    groups: Mapping[str, Collection[str]],
-    options_with: Callable[[str], Sequence[str]] = lambda key: (),
+    overrides: Sequence[Override], config: DictConfig, groups: Collection[str] = ()
 ) -> None:
-    """Refuse a key that is neither in `config` nor added with a `+`, and Hydra's own options.
-
-    `groups` has the options of each group; `options_with` names the options that would have a key.
-    """
+    """Refuse a key that is neither in `config` nor one of `groups`, nor added with a `+`."""
     known = list(keys_of(config))
     for override in overrides:
         if override.sign == "~" and override.key in config:
             raise _needed(override)
-        group = override.key.replace(".", "/")
-        if group != override.key and override.value in groups.get(group, ()):
-            raise ConfigurationError(
-                f"{override.key} is a section of options, and {override.value!r} is one choice of "
-                f"them, which takes a slash: {group}={override.value}"
-            )
-        if override.key.partition(".")[0] == "hydra":
-            raise ConfigurationError(
-                f"{override.text!r} sets an option of Hydra itself, which has no effect here: "
-                "leave it out"
-            )
-        if override.key in groups or override.sign in ("+", "++"):
+        if override.key in groups or override.sign in ("+", "++") or override.key in known:
             continue
-        is_section = "." not in override.key and OmegaConf.is_dict(config.get(override.key))
-        if (override.key not in known or is_section) and is_model(override.value or ""):
-            name = override.key.rpartition(".")[2]
-            speaker = "NAME" if f"{override.key}." == _OTHERS else name
-            raise ConfigurationError(
-                f"{override.text!r} names a model. Models of the task are its speakers: "
-                f"{_OTHERS}{speaker}={override.value}; the student is model=..."
-            )
-        if override.key not in known:
-            if others := options_with(override.key):
-                more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-                raise ConfigurationError(
-                    f"there is no option {override.key!r} with the chosen {override.section}. It "
-                    f"belongs to {', '.join(others[:5])}{more}: choose that, or leave it out"
-                    + _plus_for_own_class(override, config)
-                )
-            way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
-            raise ConfigurationError(
-                f"there is no option {override.key!r}."
-                f"{_suggestion(override.key, [*groups, *known])}{way_out}"
-            )
-
-
-def _plus_for_own_class(override: Override, config: DictConfig) -> str:
-    section = config.get(override.section)
-    if not OmegaConf.is_dict(section) or "_target_" not in section.keys():  # noqa: SIM118
-        return ""
-    # missing in `custom` until the overrides are applied
-    target = (
-        "" if OmegaConf.is_missing(section, "_target_") else str(section._target_ or "dataenvgym.")
-    )
-    return "" if target.startswith("dataenvgym.") else f". Your class takes it as +{override.text}"
+        way_out = "" if override.sign else f" (A new one takes a plus: +{override.text})"
+        raise ConfigurationError(
+            f"there is no option {override.key!r}."
+            f"{_suggestion(override.key, [*groups, *known])}{way_out}"
+        )
 
 
 def _needed(override: Override) -> ConfigurationError:

@@ -96,12 +96,6 @@ def _key(task: str) -> str:
     return re.sub(r"\W", "_", task)
 
 
-def is_model(text: str) -> bool:
-    """True for the short name of a model, such as openai/NAME."""
-    kind, slash, _ = _unquoted(text).strip("[").partition("/")
-    return kind == _STUDENT or (bool(slash) and kind in _PREDICTORS)
-
-
 def _parts(option: str, text: str) -> tuple[str, str, str]:
     """The kind, the base (or the name behind an API), and the adapter or ""."""
     kind, _, rest = text.partition("/")
