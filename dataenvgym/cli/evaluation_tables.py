@@ -231,22 +231,17 @@ def show_comparisons(
 ) -> None:
     """Compare the first folder with each other one; write all numbers and flips to `output`."""
     found = [folder for folder in folders if folder is not None]
-    if len(found) < len(folders):
-        other = arguments.runs[folders.index(None)]
+    if len(found) < max(2, len(folders)):
+        others = [name for name in arguments.runs if Path(name) != found[0]]
         raise ConfigurationError(
-            f"{found[0]} is an evaluation and {other!r} is not: compare runs with runs, and "
-            "evaluations with evaluations"
+            f"{found[0]} is an evaluation, and compare takes two evaluations or more, or runs "
+            f"alone, got {others or 'no other one'}"
         )
-    if len(found) < 2:
+    given = [n for n in ("baseline", "test", "allow_unequal") if getattr(arguments, n)]
+    if given:
         raise ConfigurationError(
-            f"there is nothing to compare {found[0]} with: name two evaluations or more"
+            f"--{given[0].replace('_', '-')} is for runs, and these are evaluations: leave it out"
         )
-    for name in ("baseline", "test", "allow_unequal"):
-        if getattr(arguments, name):
-            raise ConfigurationError(
-                f"--{name.replace('_', '-')} is for runs, and these are evaluations, which are "
-                "compared with the first one: leave it out"
-            )
     with console.working():
         compared = [
             each

@@ -23,29 +23,29 @@ from dataenvgym.runs.episodes.attribution import attribution_lines, print_table,
 from dataenvgym.runs.episodes.plots import draw_curve
 from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
 from dataenvgym.runs.episodes.summary import read_summary, warning_lines
-from dataenvgym.runs.episodes.tables import iteration_table, outcome, print_warnings, shares
+from dataenvgym.runs.episodes.tables import (
+    iteration_rows,
+    iteration_table,
+    outcome,
+    print_warnings,
+    shares,
+)
 from dataenvgym.runs.episodes.texts import (
-    by_fault,
     cell,
     change,
     conversation,
-    counts,
     difference,
     fenced,
     markdown_table,
     one_line,
     plain,
     record,
-    refusal_text,
     score,
-    sparkline,
 )
 from dataenvgym.storage import write_text
 from dataenvgym.tasks.metrics.estimators import estimate, noise_floor
 
 _SAMPLES = 3
-_MOST_NAMED = 3
-"""The most named scores with columns in the table of skills; more get a separate table."""
 _MOST_GROUPS = 40
 """The most rows of a table of effects."""
 _T = TypeVar("_T")
@@ -117,10 +117,7 @@ def render_report(
     for line in shares(run.summary.problems):
         console.print(Text(line), soft_wrap=True)
     console.print()
-    console.print(iteration_table(run.summary.iterations, console.width))
-    if not console.options.ascii_only:
-        scores = [i.val_score for i in run.summary.iterations]
-        console.print(Text(f"validation {sparkline(scores)}", style="cyan"))
+    console.print(iteration_table(run.summary))
     learned, forgotten = _learned_and_forgotten(run)
     if len(run.losses) > 1:
         lost = mean_loss(run.losses[-1])
@@ -166,7 +163,6 @@ def _lines(run: RunFiles) -> Iterator[str]:
         "What helped": _what_helped,
         "Some of the training records": _records,
         f"Still wrong after iteration {run.best}": _still_wrong,
-        "Files": _files,
         "Timings": _timings,
     }
     for title, write in sections.items():
@@ -206,32 +202,7 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
 
 
 def _iterations(run: RunFiles) -> Iterator[str]:
-    iterations = run.summary.iterations
-    named = run.summary.score_names
-    has_rate = any(one.no_answer_rate is not None for one in iterations)
-    tests, test_rates = run.summary.test_scores, run.summary.test_no_answer_rates
-    rows = [
-        (
-            f"{one.iteration} (best)" if one.iteration == run.best else one.iteration,
-            score(one.val_score),
-            *[score(one.no_answer_rate)] * has_rate,
-            change(one.val_score - iterations[i - 1].val_score if i else None),
-            *(score(one.named_scores.get(name)) for name in named),
-            by_fault(one.n_errors, one.faults),
-            one.n_records,
-            one.n_records_total,
-            counts(one.dropped),
-            score(mean_loss(lost) if i else None),
-            *[refusal_text(one.refused) if one.refused else "-"] * bool(run.summary.n_refused),
-            *map(score, tests[i : i + 1]),
-            *[score(test_rates.get(one.iteration))] * bool(tests and test_rates),
-        )
-        for i, (one, lost) in enumerate(zip(iterations, run.losses, strict=False))
-    ]
-    names = ["iteration", "validation", *["no answer"] * has_rate, "change", *named]
-    names += ["failed calls", "records", "in all", "dropped", "forgetting"]
-    names += ["refused by the gate"] * bool(run.summary.n_refused)
-    names += ["test"] * bool(tests) + ["no answer, test"] * bool(tests and test_rates)
+    names, *rows = iteration_rows(run.summary, [mean_loss(lost) for lost in run.losses])
     yield from markdown_table(names, rows)
 
 
@@ -241,8 +212,7 @@ def _skills(run: RunFiles) -> Iterator[str]:
         return
     reports = (run.results[0].report, run.results[run.best].report)
     named = sorted({name for report in reports for s in report.skills for name in s.scores})
-    apart, named = (named, []) if len(named) > _MOST_NAMED else ([], named)
-    rows, rows_apart = [], []
+    rows = []
     lost: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for one in run.completed(run.best):
         if (i := one.instance.id) in run.losses[run.best]:
@@ -252,23 +222,17 @@ def _skills(run: RunFiles) -> Iterator[str]:
         after, scores = (best.score, best.scores) if best else (None, {})
         skill = (base.category or "-", base.skill or "(none)")
         both = {name: (score(base.scores.get(name)), score(scores.get(name)))
-                for name in named + apart}  # fmt: skip
+                for name in named}  # fmt: skip
         gain = change(difference(after, base.score))
         told = (text for name in named for text in both[name])
         loss = score(mean_loss(lost[base.skill]) if run.best else None)
         rates = [score(one.no_answer_rate if one else None) for one in (base, best)] * has_rate
         rows.append((*skill, score(base.score), score(after), gain, *rates, *told, base.n, loss))
-        rows_apart.append((*skill, *(" -> ".join(both[name]) for name in apart)))
     when = ("base", f"iteration {run.best}")
     names = ["category", "skill", *when, "change"]
     named = [*["no answer"] * has_rate, *named]
     names += [f"{name}, {one}" for name in named for one in when]
     yield from markdown_table([*names, "n", "forgetting"], rows)
-    if apart:
-        yield ""
-        yield f"Named scores of the base and of iteration {run.best}:"
-        yield ""
-        yield from markdown_table(["category", "skill", *apart], rows_apart)
     learned, forgotten = _learned_and_forgotten(run)
     yield ""
     for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
@@ -315,22 +279,6 @@ def _still_wrong(run: RunFiles) -> Iterator[str]:
         yield ""
         gold = "" if completed.instance.answer is None else f"\ngold: {completed.instance.answer}"
         yield fenced(conversation(completed.transcript) + gold)
-
-
-def _files(run: RunFiles) -> Iterator[str]:
-    for name, what in (
-        ("config.yaml", "the configuration"),
-        ("environment.json", "student, task and package versions"),
-        ("summary.json", "the scores of this report"),
-        ("curve.png", "the learning curve"),
-        ("events.jsonl", "all events, with their times"),
-        ("warnings.jsonl", "the warnings"),
-        ("iterations", "of each iteration: records, dataset, training configuration, adapter, "
-                       "answered validation instances"),
-        ("test", "answered test instances"),
-    ):  # fmt: skip
-        if (run.directory / name).exists():
-            yield f"- `{name}`: {what}"
 
 
 def _timings(run: RunFiles) -> Iterator[str]:

@@ -17,26 +17,21 @@ from rich.text import Text
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.episodes.plots import curve_bytes
-from dataenvgym.runs.episodes.summary import (
-    IterationSummary,
-    Summary,
-    best_iteration,
-    warning_lines,
-)
+from dataenvgym.runs.episodes.summary import Summary, warning_lines
 from dataenvgym.runs.episodes.texts import (
     by_fault,
     cell,
     change,
+    counts,
     markdown_table,
     plain,
+    refusal_text,
     score,
     several,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from dataenvgym.runs.episodes.summary import Summary
 
 
 def table_of(
@@ -93,39 +88,45 @@ def markdown_lines(tables: Iterable[Rows], legend: Iterable[str]) -> Iterator[st
         yield cell(line).replace("\\`", "`")
 
 
-NARROW = 72
-"""Terminal width below which the table of iterations has only the main columns."""
+def iteration_rows(summary: Summary, forgetting: Sequence[float] | None = None) -> Rows:
+    """One row for each iteration; without rare columns in which no row has anything.
+
+    Args:
+        forgetting: of each iteration; None leaves out the details.
+    """
+    iterations, rates = summary.iterations, summary.test_no_answer_rates
+    rows = [
+        {
+            "iteration": f"{i} (best)" if i == summary.best_iteration else str(i),
+            "validation": score(one.val_score),
+            "no answer": score(one.no_answer_rate),
+            "change": change(one.val_score - iterations[i - 1].val_score if i else None),
+            **{name: score(one.named_scores.get(name)) for name in summary.score_names},
+            "failed calls": by_fault(one.n_errors, one.faults),
+            "records": str(one.n_records),
+            "in all": str(one.n_records_total),
+            "dropped": counts(one.dropped),
+            "forgetting": score(forgetting[i] if forgetting and i else None),
+            "refused by the gate": refusal_text(one.refused) if one.refused else "-",
+            "test": score(next(iter(summary.test_scores[i:]), None)),
+            "no answer, test": score(rates.get(i) if summary.test_scores else None),
+        }
+        for i, one in enumerate(iterations)
+    ]
+    usual = {"iteration", "validation", "change", "records", "dropped"}
+    wanted = {*usual, "no answer", "failed calls", "refused by the gate"}
+    if forgetting is not None:
+        usual |= {"failed calls", "in all", "forgetting"}
+        wanted = {*rows[0]}
+    names = [n for n in rows[0] if n in wanted]
+    names = [n for n in names if n in usual or any(row[n] not in ("-", "0") for row in rows)]
+    return [names, *([row[n] for n in names] for row in rows)]
 
 
-def iteration_table(iterations: Sequence[IterationSummary], width: int) -> Table:
-    """One row for each iteration."""
-    best = best_iteration(iterations)
-    has_errors = any(one.n_errors for one in iterations)
-    has_refused = any(one.refused for one in iterations)
-    names = ["iteration", "validation", "change", "records", "dropped", "seconds"]
-    if width < NARROW:
-        names = ["it.", "valid.", "change", "rec.", "drop.", "sec."]
-    has_rate = any(one.no_answer_rate is not None for one in iterations)
-    if has_rate:
-        names.insert(2, "none" if width < NARROW else "no answer")
-    names += ["failed calls"] * has_errors + ["gate"] * has_refused
-    table = table_of((), names, lined=True)
-    for i, one in enumerate(iterations):
-        difference = one.val_score - iterations[i - 1].val_score if i else None
-        color = "green" if (difference or 0.0) > 0 else "red"
-        table.add_row(
-            str(one.iteration),
-            f"{one.val_score:.3f}",
-            *[score(one.no_answer_rate)] * has_rate,
-            Text(change(difference), style=color if difference else ""),
-            str(one.n_records),
-            str(sum(one.dropped.values())),
-            f"{one.seconds.get('total', 0.0):.1f}",
-            *[by_fault(one.n_errors, one.faults)] * has_errors,
-            *["refused" if one.refused else ""] * has_refused,
-            style="bold" if one.iteration == best else "",
-        )
-    return table
+def iteration_table(summary: Summary) -> Table:
+    """The iterations for a terminal, without details."""
+    names, *rows = iteration_rows(summary)
+    return table_of(names[:1], names[1:], (map(Text, row) for row in rows), lined=True)
 
 
 def outcome(summary: Summary, *, with_error: bool = True) -> str:
@@ -222,7 +223,7 @@ def to_html(summary: Summary) -> str:
     for line in (outcome(summary), *shares(summary.problems)):
         console.print(Text(line), soft_wrap=True)
     if summary.iterations:
-        console.print(iteration_table(summary.iterations, console.width), crop=False)
+        console.print(iteration_table(summary), crop=False)
     text = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
     if not summary.iterations:
         return text

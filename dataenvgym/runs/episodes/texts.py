@@ -10,7 +10,6 @@ from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
 from dataenvgym.tasks.metrics.estimators import Estimate
 
-_BARS = "▁▂▃▄▅▆▇█"
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -83,16 +82,6 @@ def refusal_text(refused: Refusal) -> str:
     """`lost 0.400 in hum, whisper (p = 0.002)`: why the gate refused a student."""
     where = f"in {', '.join(refused.skills)}" if refused.skills else "on all held problems"
     return f"lost {refused.drop:.3f} {where} (p = {refused.p:.2g})"
-
-
-def sparkline(values: Sequence[float], width: int = 30) -> str:
-    """The last `width` values as bars, scaled from their lowest to their highest."""
-    values = values[-width:]
-    if not values:
-        return ""
-    low, high = min(values), max(values)
-    step = (high - low) / (len(_BARS) - 1) or 1.0
-    return "".join(_BARS[round((v - low) / step)] for v in values)
 
 
 def cell(text: object) -> str:

@@ -154,7 +154,7 @@ def test_the_short_version_fits_the_terminal(finished_run):
     lines = [line for line in text.splitlines() if str(finished_run) not in line]
     assert max(map(len, lines)) <= 60
     assert "learned most: [red]shout +1.000" in " ".join(lines)
-    assert re.search(r"3 +0\.917 +\+0\.167 +3 +1 ", text)
+    assert re.search(r"3 \(best\) +0\.917 +\+0\.167 +3 +1 duplicate", text)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

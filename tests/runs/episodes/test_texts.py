@@ -1,5 +1,5 @@
 from dataenvgym.records import parse_training_datum
-from dataenvgym.runs.episodes.texts import cell, fenced, one_line, plain, record, several, sparkline
+from dataenvgym.runs.episodes.texts import cell, fenced, one_line, plain, record, several
 
 
 def test_control_characters_are_spelled_out_and_letters_are_not():
@@ -20,13 +20,6 @@ def test_a_cell_cannot_break_its_table():
 
 def test_a_fence_is_longer_than_the_backticks_within():
     assert fenced("a ```` b").splitlines()[0] == "`````text"
-
-
-def test_a_sparkline_goes_from_the_lowest_to_the_highest_value():
-    assert sparkline([0.2, 0.3, 0.9]) == "▁▂█"
-    assert sparkline([0.5, 0.5]) == "▁▁"
-    assert sparkline([]) == ""
-    assert len(sparkline(list(range(100)))) == 30
 
 
 def test_one_of_something_is_not_several():
