@@ -232,7 +232,8 @@ def show_comparisons(
     """Compare the first folder with each other one; write all numbers and flips to `output`."""
     found = [folder for folder in folders if folder is not None]
     if len(found) < max(2, len(folders)):
-        others = [name for name in arguments.runs if Path(name) != found[0]]
+        pairs = zip(arguments.runs, folders, strict=True)
+        others = [name for name, folder in pairs if folder is None]
         raise ConfigurationError(
             f"{found[0]} is an evaluation, and compare takes two evaluations or more, or runs "
             f"alone, got {others or 'no other one'}"

@@ -25,11 +25,10 @@ def run_of(arguments: Namespace) -> Path:
             f"there are no runs in {arguments.runs_dir}: `dataenvgym run` makes one, --runs-dir "
             "names another folder"
         )
-    more = f"\n  and {len(names) - LISTED} more" if len(names) > LISTED else ""
     raise ConfigurationError(
-        f"which run? Those in {arguments.runs_dir}, the latest first:\n  "
-        + "\n  ".join(names[:LISTED])
-        + f"{more}\nName one: dataenvgym {arguments.command} {names[0]}"
+        f"which run? Those in {arguments.runs_dir}, the latest first: {', '.join(names[:LISTED])}"
+        f"{', ...' if len(names) > LISTED else ''}. Name one: dataenvgym {arguments.command} "
+        f"{names[0]}"
     )
 
 

@@ -62,11 +62,11 @@ def test_bubblewrap_runs_a_program_or_says_why_not():
 def test_gpus_are_listed_with_their_memory_and_a_broken_driver_is_reported(only):
     only("nothing")
     assert [finding.state for finding in gpu_findings()] == ["ok"]  # the CPU will do
-    gpus = "0, NVIDIA H100, 81559, 1024\\n1, NVIDIA GB10, [N/A], [N/A]"
+    gpus = "0, NVIDIA H100, 81559 MiB, 1024 MiB\\n1, NVIDIA GB10, [N/A], [N/A]"
     only("nvidia-smi", f"printf '{gpus}\\n'")
     assert list(gpu_findings()) == [
-        Finding("gpu 0", "ok", "NVIDIA H100, 80 GiB, 1 of them in use"),
-        Finding("gpu 1", "ok", "NVIDIA GB10, memory [N/A]"),
+        Finding("gpu 0", "ok", "NVIDIA H100, 81559 MiB, 1024 MiB in use"),
+        Finding("gpu 1", "ok", "NVIDIA GB10, [N/A], [N/A] in use"),
     ]
     only("nvidia-smi", "exit 9")
     (finding,) = gpu_findings()

@@ -402,10 +402,12 @@ def test_evaluations_are_compared_by_name(dataenvgym, talkative):
     same = dataenvgym.succeeds("compare", "a", "a")
     assert re.search(r"accuracy +0\.000 +0\.000 +\+0\.000 +- *\n", same.out)
     (talkative / "runs" / "a").mkdir(parents=True)  # a run of the same name
-    dataenvgym.refuses("evaluations/b is an evaluation and 'a' is not", "compare", "b", "a")
+    dataenvgym.refuses(
+        "evaluations/b is an evaluation, and compare takes two evaluations", "compare", "b", "a"
+    )
     (talkative / "runs" / "a").rmdir()
-    dataenvgym.refuses("name two evaluations or more", "compare", "a")
-    dataenvgym.refuses("is an evaluation and 'nothing' is not", "compare", "a", "nothing")
+    dataenvgym.refuses("got no other one", "compare", "a")
+    dataenvgym.refuses("got ['nothing']", "compare", "a", "nothing")
     dataenvgym.refuses("--baseline is for runs", "compare", "a", "b", "--baseline", "a")
     dataenvgym.refuses("--cluster is for evaluations", "compare", "r", "--cluster", "skill")
 

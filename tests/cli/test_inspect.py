@@ -90,6 +90,6 @@ def test_without_a_run_those_that_there_are_are_listed(dataenvgym, folder):
     (folder / "runs" / "not_a_run").mkdir()
     result = dataenvgym("report")
     assert result.code == 2
-    listed = [line.strip() for line in result.err.splitlines() if line.startswith("  ")]
-    assert listed == [*(f"r{number}" for number in range(11, 1, -1)), "and 2 more"]
+    listed = ", ".join(f"r{number}" for number in range(11, 1, -1))
+    assert f"the latest first: {listed}, .... Name one" in result.err
     assert result.err.endswith("Name one: dataenvgym report r11\n")

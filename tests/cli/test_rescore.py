@@ -98,7 +98,7 @@ def test_impossible_options_are_users_errors(dataenvgym, folder):
         (["mine", "student.path=x"], "changes nothing in how the samples are judged"),
         (["mine", "task=gsm8k"], "changes nothing in how the samples are judged"),
         (["mine", "metrics=[pass@2]"], "pass@2"),
-        (["mine", "+task.n_validation=2"], "'+task.n_validation=2' chooses problems"),
+        (["mine", "+task.n_validation=2"], "'+task.n_validation=2' changes nothing"),
         (
             ["mine", "--evaluations-dir", "elsewhere"],
             "no evaluations in elsewhere; --evaluations-dir names",

@@ -28,6 +28,10 @@ from dataenvgym.runs.config.resolved import literal
 
 WIDTH = 80
 _PACKAGE = "# @package "
+_ENTRY = re.compile(
+    r""" *(?P<key>[^\s:#-][^\s:]*):(?: +(?P<value>(?:"[^"]*"|'[^']*'|[^"'#]|(?<! )#|["'])*?))?"""
+    r"""(?: *(?<= )(?P<about>#.*))?"""
+)
 
 
 @dataclass
@@ -38,13 +42,11 @@ class Comments:
         head: lines before the first key, without Hydra's `# @package`.
         package: of `# @package`, or None.
         about: by dotted key, the lines above it and the text after its value.
-        included: names in the file's `defaults` list; they are files in the same folder.
     """
 
     head: list[str] = field(default_factory=list)
     package: str | None = None
     about: dict[str, str] = field(default_factory=dict)
-    included: list[str] = field(default_factory=list)
 
 
 def describe(source: Source) -> str:
@@ -56,8 +58,7 @@ def read_comments(source: Source) -> Comments:
     """The comments of an option: those in its file or its row, or only its description."""
     if isinstance(source, Path):
         return _read(source, source.stat().st_mtime_ns)
-    names = [name for name in source.content.get("defaults", ()) if isinstance(name, str)]
-    comments = Comments([source.about], included=[name for name in names if name != "_self_"])
+    comments = Comments([source.about])
     if source.table is not None:
         file, row = source.table
         about = _read(file, file.stat().st_mtime_ns).about
@@ -76,57 +77,43 @@ def read_comments(source: Source) -> Comments:
 
 @lru_cache(maxsize=256)
 def _read(file: Path, changed: int) -> Comments:
-    text = file.read_text(encoding="utf-8")
-    lines, comments = text.splitlines(), Comments()
-    root = yaml.compose(text, yaml.CSafeLoader)
-    first = 0  # the line after the head, then after each key
+    lines = file.read_text(encoding="utf-8").splitlines()
+    comments = Comments()
     if lines and lines[0].startswith(_PACKAGE):
-        comments.package, first = lines[0].removeprefix(_PACKAGE).split()[0], 1
-    while first < len(lines) and lines[first].startswith("#"):
-        comments.head.append(_text(lines[first]))
-        first += 1
-    taken: set[int] = set()  # lines that are no comment of a key: in a text, or after a value
-    for path, key_row, value, (row, column) in _keys(root, ""):
-        above = (lines[n].strip() for n in range(first, key_row) if n not in taken)
-        about = [_text(line) for line in above if line.startswith("#")]
-        first = key_row + 1
-        if value.value and isinstance(value.value, str) and value.style in ("|", ">"):
-            taken.update(range(value.start_mark.line + 1, value.end_mark.line))
-            row, column = value.start_mark.line, value.start_mark.column
-        behind = lines[row][column:].lstrip("|>+-0123456789 ")
-        if behind.startswith("#"):
-            place = " " * (len(lines[row]) - len(behind)) + "#"
-            about.append(_text(behind))
-            while row + 1 < len(lines) and lines[row + 1].startswith(place):
-                row += 1
-                taken.add(row)
-                about.append(_text(lines[row]))
-        if about:
-            comments.about[path] = " ".join(about)
-    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
-        if key.value == "defaults":
-            names = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
-            comments.included = [name for name in names if name != "_self_"]
+        comments.package = lines.pop(0).removeprefix(_PACKAGE).split()[0]
+    while lines and lines[0].startswith("#"):
+        comments.head.append(_text(lines.pop(0)))
+    keys: list[tuple[int, str]] = []  # of the mappings around a line, with their columns
+    above: list[str] = []
+    behind, text_in = -1, -1  # the columns of a comment behind a value, and of a key with a text
+    for line in filter(str.strip, lines):
+        column, bare = len(line) - len(line.lstrip()), line.strip()
+        if column > text_in >= 0:
+            continue
+        text_in = -1
+        if bare.startswith("#"):
+            if column == behind:
+                comments.about[keys[-1][1]] += f" {_text(line)}"
+            else:
+                above.append(_text(line))
+            continue
+        behind = -1
+        if (match := _ENTRY.fullmatch(line)) is None:  # an item of a list
+            continue
+        keys = [(there, path) for there, path in keys if there < column]
+        keys.append((column, ".".join([*(path for _, path in keys[-1:]), match["key"]])))
+        if match["about"] is not None:
+            behind = match.start("about")
+            above.append(_text(match["about"]))
+        text_in = column if (match["value"] or "").startswith(("|", ">")) else -1
+        if about := [text for text in above if text]:
+            comments.about[keys[-1][1]] = " ".join(about)
+        above = []
     return comments
 
 
 def _text(line: str) -> str:
     return line.strip().lstrip("#").strip()
-
-
-def _keys(node: Any, prefix: str) -> Iterator[tuple[str, int, Any, tuple[int, int]]]:
-    """Each key of block mappings: its path, its line, its value, and where the value ends.
-
-    The value of a key with a block below it "ends" behind the colon.
-    """
-    if not isinstance(node, yaml.MappingNode) or node.flow_style:
-        return
-    for key, value in node.value:
-        path = f"{prefix}{key.value}"
-        is_block = not isinstance(value, yaml.ScalarNode) and not value.flow_style
-        end, after = (key.end_mark, 1) if is_block else (value.end_mark, 0)
-        yield path, key.start_mark.line, value, (end.line, end.column + after)
-        yield from _keys(value, f"{path}.")
 
 
 def annotated_yaml(
@@ -193,24 +180,11 @@ class _Comments:
     def _add_option(self, group: str, option: str, package: str) -> None:
         comments = read_comments(self._files[group][option])
         package = package if comments.package is None else comments.package
-        self._include(comments, group, package)
         prefix = "" if package == "_global_" else package
         if prefix:
             text = " ".join(filter(None, comments.head))
             self.heads.setdefault(prefix, []).append(f"{group}={option}: {text}")
         self._add(comments, prefix)
-
-    def _include(self, comments: Comments, group: str, package: str) -> None:
-        """Add the comments of files in a file's `defaults` that are not options of a group."""
-        for entry in comments.included:
-            path, _, place = entry.partition("@")
-            folder, _, name = path.rpartition("/")
-            beside = folder[1:] if path.startswith("/") else f"{group}/{folder}".rstrip("/")
-            if (file := self._files.get(beside, {}).get(name)) is None:
-                continue
-            inner, put = read_comments(file), _put(package, place)
-            self._include(inner, beside, put)
-            self._add(inner, "" if put == "_global_" else put)
 
     def _add(self, comments: Comments, prefix: str) -> None:
         dot = f"{prefix}." if prefix else ""
@@ -221,15 +195,6 @@ def yaml_words(text: str) -> str:
     """A docstring's text with YAML's constants."""
     words = {"None": "null", "True": "true", "False": "false"}
     return re.sub(r"\b(None|True|False)\b", lambda match: words[match[0]], text).removesuffix(".")
-
-
-def _put(package: str, place: str) -> str:
-    """The package of a file that another file, in `package`, includes at `place`."""
-    if place in ("", "_here_"):
-        return package
-    if package == "_global_" or place.startswith("_global_."):
-        return place.removeprefix("_global_.")
-    return f"{package}.{place}"
 
 
 def _entry(key: str, value: Any, path: str, indent: int, comments: _Comments) -> Iterator[str]:

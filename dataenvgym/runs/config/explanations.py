@@ -11,8 +11,6 @@ from omegaconf.errors import OmegaConfBaseException
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.runs.config.overrides import Override
 
-_NEEDED = re.compile(r"(?:Missing key|Key) '?([\w.]+)'?")
-
 
 def is_foreign(error: BaseException) -> bool:
     """True for an exception of Hydra or OmegaConf."""
@@ -21,14 +19,11 @@ def is_foreign(error: BaseException) -> bool:
 
 def explain_missing(error: BaseException) -> str:
     """Explain an error of OmegaConf from a configuration that lacks a needed key."""
+    reason = " ".join(str(error).partition("\n")[0].split())
     key = getattr(error, "full_key", None)
-    if not key and (match := _NEEDED.search(str(error))):
-        key = match[1]
-    first = " ".join(str(error).partition("\n")[0].split())
-    reason = f"it lacks {key!r}, which is needed" if key else first
     return (
-        f"the configuration cannot be used: {reason}. Leave out what removes or replaces it "
-        "(~KEY, ++KEY=VALUE); `dataenvgym config` prints the whole configuration"
+        f"the configuration cannot be used: {reason}{f' ({key})' if key else ''}. Leave out what "
+        "removes or replaces it (~KEY, ++KEY=VALUE)"
     )
 
 

@@ -145,13 +145,8 @@ def _folders_of_packages() -> tuple[Path, ...]:
     found = []
     for point in sorted(entry_points(group="dataenvgym.configs"), key=lambda point: point.name):
         spec = find_spec(point.value)
-        places = None if spec is None else spec.submodule_search_locations
-        if not places:
-            raise ConfigurationError(
-                f"the entry point {point.name!r} of dataenvgym.configs is {point.value!r}, "
-                "expected a package with YAML files, such as my_package.configs"
-            )
-        found.append(Path(next(iter(places))))
+        assert spec is not None and spec.submodule_search_locations, point  # noqa: PT018
+        found.append(Path(spec.submodule_search_locations[0]))
     return tuple(found)
 
 

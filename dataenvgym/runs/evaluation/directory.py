@@ -134,17 +134,13 @@ def settings_to_rescore(
             "'judge' has its own judge (teacher=openai teacher.model=NAME)"
         )
     settings, overrides, chosen = with_judges(settings, parsed)
-    known = ["metrics", *decisive_values(OmegaConf.create({"task": settings.task}))]
+    known = {"metrics", *decisive_values(OmegaConf.create({"task": settings.task}))} - _OF_PROBLEMS
     for override in parse_overrides(overrides):
-        if override.key in _OF_PROBLEMS:
-            raise ConfigurationError(
-                f"{override.text!r} chooses problems, and rescore judges the samples of the "
-                "evaluation's problems: leave it out, or draw others with dataenvgym eval"
-            )
-        if override.key != "metrics" and not override.key.startswith(("task.", "judge.")):
+        judges = override.key.startswith(("task.", "judge.")) and override.key not in _OF_PROBLEMS
+        if override.key != "metrics" and not judges:
             raise ConfigurationError(
                 f"{override.text!r} changes nothing in how the samples are judged."
-                f"{did_you_mean(override.key, known)} What does: {', '.join(known)}."
+                f"{did_you_mean(override.key, known)} What does: {', '.join(sorted(known))}."
             )
     if not trust:
         metrics = [o.value or "" for o in parsed if o.key == "metrics"]

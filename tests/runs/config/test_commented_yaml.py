@@ -65,4 +65,3 @@ def test_comments_are_read_by_key(tmp_path):
     comments = read_comments(tmp_path / "a.yaml")
     assert (comments.package, comments.head) == ("trainer", ["The head", "goes on"])
     assert comments.about == {"a": "above a behind a and on", "b.e": "behind e"}
-    assert comments.included == ["other"]

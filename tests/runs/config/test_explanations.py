@@ -58,7 +58,7 @@ def test_a_removed_value_that_is_needed_later_is_named(capsys, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert main(["run", "--dry", "~episode.iterations"]) == 2
     said = capsys.readouterr().err
-    assert "it lacks 'episode.iterations', which is needed. Leave out what removes" in said
+    assert "(episode.iterations). Leave out what removes" in said
     assert "Traceback" not in said
     assert "omegaconf" not in said.lower()
     main(["run", "--dry", "--debug", "~episode.iterations"])
