@@ -43,8 +43,7 @@ class Command:
 
 
 _OVERRIDES = {
-    "overrides KEY=VALUE*": "changes to the configuration, such as agent=random or "
-    "environment.replay=200",
+    "overrides KEY=VALUE*": "changes to the configuration, such as agent=random",
     "--config-dir DIR": "a folder with your own YAML files",
 }
 _FRESH = {"--fresh": "start over: remove existing files"}
@@ -52,11 +51,9 @@ _PLAIN = {"--plain": "plain lines, no live display"}
 _RUNS_DIR = {"--runs-dir DIR=runs": "the folder of runs (default: runs)"}
 _RUN = {"run RUN?": "the run's folder, or its name in the folder of runs", **_RUNS_DIR}
 _COMPARISON = {
-    "--baseline NAME": "the strategy that others are compared with (default: random, or the first "
-    "one)",
+    "--baseline NAME": "the strategy to compare with (default: random, or the first one)",
     "--test t|sign_flip": "the paired test (default: sign_flip for 20 seeds or fewer)",
-    "--allow-unequal KEY*": "this key may differ between strategies; the table says so (may be "
-    "repeated)",
+    "--allow-unequal KEY*": "this key may differ between strategies (may be repeated)",
     "--noise-dir DIR=noise": "the folder of noise models (default: noise)",
 }
 _TRUST = "accept all paths, servers and code that the config.yaml of a received %s names"
@@ -70,10 +67,8 @@ COMMANDS = (
             **_OVERRIDES,
             "--name NAME": "the run's folder, as name=NAME (default: made of its options)",
             **_FRESH,
-            "--dry": "show what would run, with the first prompts of student and teacher; asks no "
-            "model",
-            "--prompts N+": "the same, with the first N prompts of the teacher, as the engine "
-            "would send them",
+            "--dry": "show what would run, and the first prompts; asks no model",
+            "--prompts N+": "the same, with the first N prompts of the teacher",
             **_PLAIN,
         },
         """\
@@ -83,8 +78,7 @@ examples:
   dataenvgym run agent=my_module.MyAgent
 
 The same command resumes an interrupted run and shows the report of a finished
-one; with more iterations, it extends the run.
-`dataenvgym list` shows all options.""",
+one; with more iterations, it extends the run.""",
         "runs_dir=...",
     ),
     Command(
@@ -100,8 +94,7 @@ one; with more iterations, it extends the run.
             "--no-bounds": "no floor and no ceiling",
             "--race": "stop strategies and seeds that cannot change which one is the best",
             "--plan": "show what this study can find and how long it takes; run nothing",
-            "--looking-for X": "a difference in test gain (of a suite: in its score): warn if the "
-            "study cannot show it",
+            "--looking-for X": "warn if the study cannot show this difference (in test gain)",
             "--fit-noise": "at the end, write the noise models that --plan needs",
             **_PLAIN,
             **_COMPARISON,
@@ -111,7 +104,6 @@ examples:
   dataenvgym study agent=random,open_ended,skill_list "seed=range(10)"
   dataenvgym study agent=random,skill_list task=pocket_math seed=0,1,2 \\
       --strategy "sharp: agent=skill_list agent.policy.sharpness=3"
-  dataenvgym study environment.replay=0,100 seed=0,1 executor=ray
   dataenvgym study suite=teach-v1 agent=edge,skill_list seed=0,1,2
 
 Keys with several values (a,b  choice(a,b)  range(10)  glob(*)) span the study:
@@ -156,8 +148,7 @@ folders of evaluations, those of the same task and split are compared.""",
             "--iteration N": "of the run (default: best)",
             "--limit N": "only the first N problems",
             "--dry": "show what would be asked, and the first prompt; ask nothing",
-            "or --floor": "show what an empty reply and frequent gold replies earn, each given to "
-            "every problem; ask no student",
+            "or --floor": "show what an empty reply and frequent gold replies earn; ask no student",
             "--output FILE": "write the transcripts there (.jsonl)",
             "--trust": _TRUST % "run",
             **_FRESH,
@@ -167,13 +158,10 @@ folders of evaluations, those of the same task and split are compared.""",
 examples:
   dataenvgym eval task=pocket_math --split test
   dataenvgym eval --run RUN            the best iteration of a run, on its task
-  dataenvgym eval --run RUN --iteration 2 task=gsm8k
   dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \\
       'metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]'
   dataenvgym eval task=pocket_math "metrics=[accuracy,judge]" teacher=openai \\
       teacher.model=NAME judge.rubric='Is every step justified?'
-  dataenvgym eval task=social model=openai/NAME \\
-      task.others.partner=openai/OTHER task.others.judge=openai/JUDGE
   dataenvgym eval task=gsm8k:4,humaneval:10,squad   samples of each; one table
   dataenvgym eval suite=pocket name=mine            the tasks of configs/suite/
 
@@ -187,8 +175,7 @@ one; with more samples, it extends the evaluation.""",
         "show one table of all evaluations in a folder",
         "evaluate:summary",
         {
-            "folders DIR*": "folders of evaluations, or folders with such folders (default: "
-            "evaluations)",
+            "folders DIR*": "folders of evaluations, at any depth (default: evaluations)",
             "--output FILE": "write the rows there, too (.json)",
         },
         """\
@@ -234,7 +221,6 @@ examples:
   dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 seeds=5
   dataenvgym adapt task=pocket_knowledge teacher=openai teacher.model=NAME \\
       arms.names=[context_only,self_edits,teacher_edits]
-  dataenvgym adapt task=pocket_knowledge arms.at_once=all arms.edits=2
   dataenvgym adapt --continual task=pocket_knowledge arms.contexts=4 seeds=3
 
 Arms: base, context_only, gold, self_edits, teacher_edits, rest_em (one line for
@@ -248,9 +234,8 @@ a finished one; more seeds or arms extend it.""",
         "evaluate:rescore",
         {
             "evaluation DIR": "the evaluation's folder, or its name among evaluations",
-            "overrides KEY=VALUE*": "other metrics (metrics=[pass@2]), a judge (metrics=[judge] "
-            "teacher=openai teacher.model=NAME judge.rubric=...), or changes to the task, such as "
-            "task.threads=2",
+            "overrides KEY=VALUE*": "other metrics, a judge (metrics=[judge] teacher=...), or "
+            "changes to the task, such as task.threads=2",
             "--trust": _TRUST % "evaluation",
             "--evaluations-dir DIR=evaluations": "the folder of evaluations (default: evaluations)",
         },
@@ -269,13 +254,11 @@ written beside the old ones (rescored-001, ...), and the table shows changes."""
         {
             **_RUN,
             "--iteration N": "leave out records of iteration N's training (default: the best one)",
-            "--by FIELD": "what makes a group: skill, subskill, agent, iteration, kind or record "
-            "(default: skill)",
+            "--by FIELD": "skill (the default), subskill, agent, iteration, kind or record",
             "or --groups FILE": "instead, a JSON file with lists of record ids by the group's name",
             "--limit N+": "at most N groups, drawn at random with --seed",
             "--seed N=0": "of the draw (default: 0)",
-            "--repeats N=3+": "trainings of each group, with different seeds; their differences "
-            "are the noise (default: 3)",
+            "--repeats N=3+": "trainings of each group, for the noise (default: 3)",
             "--trust": _TRUST % "run",
         },
         """\
@@ -296,8 +279,7 @@ The same command continues an interrupted one; more repeats or groups extend it.
             "--iteration N": "records and answers of iteration N (default: the best)",
             "--skill NAME": "only this skill",
             "--wrong": "only wrong answers, no records",
-            "--calls": "instead, the teacher's prompts and answers (--wrong: only those without an "
-            "answer)",
+            "--calls": "instead, the teacher's prompts and answers (--wrong: without an answer)",
             "--limit N=20": "at most N of each (default: 20)",
             "--seed N": "draw the answers at random with this seed (default: the first ones)",
         },
@@ -333,14 +315,11 @@ predictor=vllm. Runs and evaluations with the same options share it.""",
         "serve:serve_adaptation",
         {
             **_OVERRIDES,
-            "--transport http|zmq=http": "of the requests (default: http); zmq needs the package "
-            "pyzmq",
+            "--transport http|zmq=http": "of the requests (default: http); zmq needs pyzmq",
             "--host HOST=127.0.0.1": "the address to listen on (default: 127.0.0.1)",
             "--port N=5555": "0 takes a free one (default: 5555)",
-            "--token-variable NAME": "the environment variable with the token that every request "
-            "must have; needed for other hosts than this machine",
-            "--adaptations-dir DIR=adaptations": "the folder of servers' answers (default: "
-            "adaptations)",
+            "--token-variable NAME": "the variable with the token of requests from other hosts",
+            "--adaptations-dir DIR=adaptations": "the folder of answers (default: adaptations)",
         },
         """\
 examples:
@@ -377,9 +356,9 @@ evaluations that no other one beats in both accuracy and cost.""",
         "worlds:worlds",
         {
             "action audit|list|synthesize": "what to do",
-            "overrides WORLD*": "a name, your class my_module.MyWorld, or the folder of a "
-            "synthesized world (default: all that ship); for synthesize, a new folder, the options "
-            "of a teacher, and policy=MODEL for tasks that this model can solve in 8 tries",
+            "overrides WORLD*": "a name, your class my_module.MyWorld, or a synthesized folder "
+            "(default: all that ship); for synthesize, a new folder, the options of a teacher, and "
+            "policy=MODEL for tasks that this model can solve in 8 tries",
             "--tasks FILE": "a file of problems (default: the world's own)",
             "--seed N=0": "of the random calls",
             "--theme TEXT": "what a synthesized world is about",
@@ -392,7 +371,6 @@ examples:
   dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl
   dataenvgym worlds synthesize library teacher=openai teacher.model=NAME \\
       --theme "a library"
-  dataenvgym worlds audit library         a synthesized folder
 
 An audit checks for each problem that the gold calls earn the full reward in
 two runs; that doing nothing, changing one argument, and random calls earn 0;
@@ -410,8 +388,7 @@ and that a broken verifier is noticed. It exits with 1 if a check fails.""",
             "--task ID": "begin in the state of this problem",
             "--problems FILE": "the file with that problem (default: the world's own)",
             "--max-sessions N=4096": "the most sessions open at once (default: 4096)",
-            "--idle-timeout X=1800": "seconds without a request after which a session ends "
-            "(default: 1800)",
+            "--idle-timeout X=1800": "seconds without a request that end a session (default: 1800)",
         },
         """\
 examples:
@@ -438,8 +415,7 @@ Needs the package mcp: pip install 'dataenvgym[mcp]'""",
         "listing:show_configuration",
         {
             **_OVERRIDES,
-            "--of run|eval|generate|adapt|continual=run": "the command that it is of (default: "
-            "run); continual is adapt --continual",
+            "--of run|eval|generate|adapt|continual=run": "the command (default: run)",
             "--resolve": "values in place of references such as ${seed}",
         },
         """\
@@ -464,10 +440,8 @@ examples:
   dataenvgym new task even_or_odd
   dataenvgym new domain sums
 
-An agent writes training records. A task has problems and scores replies. A
-domain defines one kind of problems (conversations of several turns, equal
-answers, gold records), with a source of problems. The command writes a folder
-NAME with a module, a test that passes, and a YAML file for --config-dir.""",
+The command writes a folder NAME with a module, a test that passes, and a YAML
+file for --config-dir.""",
     ),
     Command(
         "external",
@@ -481,7 +455,6 @@ NAME with a module, a test that passes, and a YAML file for --config-dir.""",
         """\
 examples:
   dataenvgym external list
-  dataenvgym external install llamafactory
   dataenvgym external install vllm --variant cuda
   dataenvgym external install smollm2
 

@@ -247,9 +247,6 @@ def _show(evaluation: Evaluation, console: Terminal) -> None:
 SHOWN = 20
 """Changed samples that are shown one by one."""
 
-REASONS = 3
-"""Reasons of new errors that are shown."""
-
 
 def rescore(arguments: Namespace) -> None:
     """Judge the samples again, write the new scores beside the old ones, show what changed."""
@@ -289,15 +286,8 @@ def _lines(outcome: RescoringResult) -> Iterator[str]:
     if len(changed) > SHOWN:
         yield f"  ... and {len(changed) - SHOWN} more (scores.jsonl has them all)"
     new = [r for r in rescored if r.verdict == "error" and r.before.error is None]
-    reasons = Counter(r.error for r in new).most_common()
-    for reason, count in reasons[:REASONS]:
-        example = next(r for r in new if r.error == reason)
-        yield (
-            f"{several(count, 'sample')} became errors, such as {example.instance_id} "
-            f"#{example.sample}: {one_line(str(reason), 300)}"
-        )
-    if len(reasons) > REASONS:
-        yield f"... and {len(reasons) - REASONS} more reasons (scores.jsonl has them all)"
+    for reason, count in Counter(r.error for r in new).most_common():
+        yield f"{several(count, 'sample')} became errors: {one_line(str(reason), 300)}"
     if noted := [r for r in rescored if REPLAYED in (r.note or "")]:
         yield (
             f"{several(len(noted), 'sample')} answered another conversation than the current "

@@ -100,10 +100,8 @@ def judge_lines(results: Sequence[MetricResult]) -> list[str]:
         if r.n_unscored or any(r.failed.values()):
             failed = ", ".join(f"{name} {n}" for name, n in r.failed.items() if n)
             all_samples = several(r.n_scored + r.n_unscored, "sample")
-            why = f"no verdict by: {failed}); the same command asks again"
-            if not failed:
-                why = "the judges have no majority)"
-            lines.append(f"{r.name}: {r.n_unscored} of {all_samples} without a score ({why}")
+            why = f"no verdict by: {failed}" if failed else "the judges have no majority"
+            lines.append(f"{r.name}: {r.n_unscored} of {all_samples} without a score ({why})")
         if len(r.means) > 1:
             means = ", ".join(f"{name} {mean:.2f}" for name, mean in r.means.items())
             alpha = "not defined" if r.agreement is None else f"{r.agreement:.3f}"

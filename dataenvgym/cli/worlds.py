@@ -74,20 +74,15 @@ def _synthesize(arguments: Namespace) -> None:
     from dataenvgym.runs.config.instantiation import build_section, check_protocol
 
     folders = [each for each in arguments.overrides if "=" not in each]
-    if len(folders) != 1 or not (arguments.theme or "").strip():
-        raise ConfigurationError(
-            f"got the folders {folders} and the theme {arguments.theme!r}, expected one of each: "
-            'dataenvgym worlds synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
-        )
-    if arguments.tasks is not None:
-        raise ConfigurationError("--tasks is a file of `audit`: -n is the number of tasks")
     overrides = [
         re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in arguments.overrides if "=" in e
     ]
-    if wrong := [e for e in overrides if not re.match(rf"\+*(teacher\b|{_POLICY}\b)", e)]:
+    wrong = [e for e in overrides if not re.match(rf"\+*(teacher\b|{_POLICY}\b)", e)]
+    if len(folders) != 1 or not (arguments.theme or "").strip() or arguments.tasks or wrong:
         raise ConfigurationError(
-            f"got {', '.join(wrong)}: expected options of the teacher (teacher=openai) or of the "
-            "reference policy (policy=openai/NAME)"
+            f"got the folders {folders}, the theme {arguments.theme!r} and {wrong or 'no others'}, "
+            "expected one of each, a teacher and perhaps a reference policy: dataenvgym worlds "
+            'synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
         )
     try:
         config = compose(["task=shop", *overrides])

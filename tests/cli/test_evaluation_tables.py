@@ -94,7 +94,7 @@ def test_a_narrow_terminal_gets_every_column_of_a_table_on_one_line():
 def test_failed_verdicts_and_the_agreement_of_judges_are_shown():
     two = {"failed": {"a": 1, "b": 0}, "means": {"a": 3.0, "b": 10.0}, "agreement": -0.25}
     assert judge_lines([judged(n_unscored=1, **two)]) == [
-        "judge: 1 of 10 samples without a score (no verdict by: a 1); the same command asks again",
+        "judge: 1 of 10 samples without a score (no verdict by: a 1)",
         "judge: agreement (Krippendorff's alpha) -0.250; means: a 3.00, b 10.00",
     ]
     (line,) = judge_lines([judged(n_unscored=2)])

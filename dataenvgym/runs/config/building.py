@@ -90,17 +90,11 @@ def _check_task(section: Mapping[str, Any], target: Callable[..., Any], *, has_t
 
 
 def _speakers(others: Any, directory: str | Path | None) -> dict[str, Any]:
-    if not isinstance(others, dict):
+    if not isinstance(others, dict) or any(isinstance(one, str) for one in others.values()):
         raise ConfigurationError(
             f"task.others is {others!r}, expected predictors or teachers by name, such as "
             "{user: {_target_: dataenvgym.teachers.Teacher, model: NAME}}"
         )
-    for who, value in others.items():
-        if isinstance(value, str):
-            raise ConfigurationError(
-                f"task.others.{who} is {value!r}, expected a predictor or a teacher, such as "
-                f"task.others.{who}=openai/NAME"
-            )
     kept = {who: None if directory is None else Path(directory) / "others" / who for who in others}
     made = {
         who: build_value(value, f"task.others.{who}", {"directory": kept[who]})

@@ -38,7 +38,8 @@ def explaining(overrides: Sequence[Override]) -> Iterator[None]:
     except ConfigurationError:
         raise
     except yaml.YAMLError as error:
-        raise ConfigurationError(explain_yaml(error)) from error
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"not valid YAML: {reason}") from error
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigurationError(explain_laying(error, overrides)) from error
 
@@ -59,18 +60,6 @@ def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
     return (
         f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints the whole "
         "configuration"
-    )
-
-
-def explain_yaml(error: Exception) -> str:
-    """Explain which file is not valid YAML, and where."""
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-    if mark is None:
-        return f"a YAML file of the configuration cannot be read: {problem}"
-    return (
-        f"{mark.name} is not valid YAML: line {mark.line + 1}, column {mark.column + 1}: {problem}"
-        ". Expected options by name, such as records: 100"
     )
 
 

@@ -129,27 +129,18 @@ def _needed(override: Override) -> ConfigurationError:
 def check_values(overrides: Sequence[Override], config: DictConfig, default: DictConfig) -> None:
     """Refuse a value in `config` with another type than in `default`.
 
-    With `++`, a parameter of a class may get any value; the class's annotations check it later.
+    What is added or forced with a plus is checked where it is used.
     """
     for override in overrides:
-        forced = override.sign == "++" and not _of_a_class(config, override.key)
-        if override.sign and not forced:
+        if override.sign:
             continue
         before, after = _value(default, override.key), _value(config, override.key)
         if after is None and _may_be_none(config, override.key):
             continue
         if expected := _expectation(before, after):
-            like = f" like {_shown(before)}" if before != {} else ", such as {NAME: VALUE}"
             raise ConfigurationError(
-                f"{override.key} is {_shown(after)}, expected {expected}{like}"
+                f"{override.key} is {_shown(after)}, expected {expected} like {_shown(before)}"
             )
-
-
-def _of_a_class(config: DictConfig, key: str) -> bool:
-    """True if the key is in a section with a `_target_`."""
-    parts = key.split(".")
-    sections = (".".join(parts[:n]) for n in range(1, len(parts)))
-    return any(OmegaConf.select(config, f"{section}._target_") for section in sections)
 
 
 def _expectation(before: Any, after: Any) -> str | None:

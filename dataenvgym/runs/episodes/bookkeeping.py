@@ -14,14 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from dataenvgym import events
 from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.environments.episode_directory import WARNINGS_FILE
 from dataenvgym.environments.interface import PhaseClock, TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import load_adapter, read_completed, write_completed
-from dataenvgym.errors import BrokenFileError, DataEnvGymError, RunDirectoryError, escaped
+from dataenvgym.errors import DataEnvGymError, RunDirectoryError, escaped
 from dataenvgym.events import ProgressMessage, warn_run
 from dataenvgym.records import PerformanceReport
 from dataenvgym.records.checksums import MarkedFolder
@@ -43,6 +41,7 @@ from dataenvgym.tasks.adapted_task import evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.reports import warn_of_unread
 from dataenvgym.teachers.budget import read_usage
+from dataenvgym.workspace import naming_damage
 
 
 class Bookkeeping:
@@ -364,7 +363,7 @@ class WarningLog:
             known: the warnings in its summary; they replace lost lines of the file.
 
         Raises:
-            BrokenFileError: if the file of warnings is damaged.
+            RunDirectoryError: if the file of warnings is damaged.
         """
         kept = read_warnings(self._path.parent)
         lost = [warning for warning in known if warning not in kept]
@@ -397,21 +396,12 @@ class WarningLog:
 
 
 def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
-    """The warnings in a run directory; BrokenFileError names a line that is not a warning."""
+    """The warnings in a run directory."""
     path = directory / WARNINGS_FILE
     if not path.exists():
         return ()
-    warnings = []
-    for number, row in enumerate(read_jsonl(path), 1):
-        try:
-            warnings.append(RunWarning.model_validate(row))
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]["msg"]
-            raise BrokenFileError(
-                f"{path}, line {number}, is damaged: it is not a warning ({problem}); remove the "
-                "file, and the run takes its warnings from summary.json"
-            ) from error
-    return tuple(warnings)
+    with naming_damage(path, "remove it, and the run takes its warnings from summary.json"):
+        return tuple(map(RunWarning.model_validate, read_jsonl(path)))
 
 
 def name_of(thing: object) -> str:

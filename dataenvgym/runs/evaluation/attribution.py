@@ -307,24 +307,17 @@ class TrainedIteration:
                 "command that began it finishes it"
             )
         self.results = run.results
-        taught = [r for r in run.results if r.adapter == r.iteration]
-        if not taught:
-            raise RunDirectoryError(
-                f"the run {directory.name!r} has no iteration with records whose student the gate "
-                "let pass, so there is nothing to leave out: choose a run that has one"
-            )
+        taught = {r.iteration: r for r in run.results if r.adapter == r.iteration}
         if number is None:
-            number = max(taught, key=lambda r: (r.val_score, -r.iteration)).iteration
+            best = max(taught.values(), key=lambda r: (r.val_score, -r.iteration), default=None)
+            number = 0 if best is None else best.iteration
         files = run.iteration(number)
-        self.result: IterationResult = run.results[number]
-        if self.result not in taught:
-            numbers = ", ".join(str(r.iteration) for r in taught)
-            reason = "trained on no records"
-            if self.result.refused is not None:
-                reason = "has a student that the gate refused"
+        if number not in taught:
             raise RunDirectoryError(
-                f"iteration {number} of {directory.name!r} {reason}, expected one of {numbers}"
+                f"iteration {number} of {directory.name!r} has no student that was trained on "
+                f"records and that the gate let pass, expected one of {[*taught]}"
             )
+        self.result: IterationResult = taught[number]
         identity = run.environment
         known = {n: identity[n] for n in TeachingOptions.model_fields if n in identity}
         self.options = TeachingOptions(**known)

@@ -131,9 +131,6 @@ def generate(
     if "concurrency" in config.predictor and "predictor.concurrency" not in typed:
         config.predictor.concurrency = config.concurrency
     names = ("seeds", "num_chunks", "concurrency")
-    for name in names:
-        if not isinstance(config[name], int):
-            raise ConfigurationError(f"{name} is {config[name]!r}, expected a whole number")
     check_at_least(1, **{name: config[name] for name in names})
     n_chunks, only = int(config.num_chunks), config.chunk
     if only is not None and only not in range(n_chunks):

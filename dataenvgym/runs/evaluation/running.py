@@ -16,7 +16,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.environments.episode_directory import (
     identity_of,
-    read_identity,
     refuse_another,
     write_identity,
 )
@@ -345,22 +344,15 @@ def _identity(
     files: EvaluationFiles, task: Task, predictor: PredictorInterface
 ) -> dict[str, object]:
     """The student and the problems; refuse to resume with other ones."""
-    directory = files.directory
     identity = identity_of("evaluation", task, predictor, {})
-    if not files.is_begun:
-        return identity
-    try:
-        refuse_another(directory, identity)
-    except RunDirectoryError as error:
-        before = read_identity(directory) or {}
-        same = [key for key in identity if before.get(key) == identity[key]]
-        if {*identity} - {*same} != {"instances"}:
-            raise
-        raise RunDirectoryError(
-            f"{error}. The problems have changed: `dataenvgym rescore {directory}` judges the "
-            "existing samples by the current problems, without the student; --fresh draws new "
-            "samples"
-        ) from error
+    if files.is_begun:
+        try:
+            refuse_another(files.directory, identity)
+        except RunDirectoryError as error:
+            raise RunDirectoryError(
+                f"{error}. If its problems have changed, `dataenvgym rescore {files.directory}` "
+                "judges its samples again; --fresh draws new ones"
+            ) from error
     return identity
 
 

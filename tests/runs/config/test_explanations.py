@@ -36,11 +36,6 @@ CASES = [
     ("agent.engine=gold", "agent.engine is 'gold', expected options by name"),
     ("teacher.model=x", "no option 'teacher.model'"),
     ("task.sources=x", "no option 'task.sources'"),
-    (
-        "++quality.checks=3",
-        r"quality.checks is 3, expected options by name, such as \{NAME: VALUE\}",
-    ),
-    ("++episode.iterations=x", "episode.iterations is 'x', expected a whole number like 5"),
     ("quality.checks=[3]", r"quality.checks=\[3\] does not fit"),
     ("agent.policy=3", r"agent.policy is 3, expected options by name like .{,90}$"),
 ]
@@ -68,8 +63,11 @@ def test_a_removed_value_that_is_needed_later_is_named(capsys, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a: [1\n", r"agent/own.yaml is not valid YAML: line 2, column 1: .*such as records: 100"),
-        ("a: 1\na: 2\n", r"agent/own.yaml is not valid YAML: line 2, column 1: .*duplicate key a"),
+        ("a: [1\n", r"not valid YAML: .*agent/own.yaml., line 2, column 1"),
+        (
+            "a: 1\na: 2\n",
+            r"not valid YAML: .*duplicate key a in .*agent/own.yaml., line 2, column 1",
+        ),
         ("- 1\n", r"agent/own.yaml has a list or a single value, expected options by name"),
         ("x: ${nope_}\n", "agent.x cannot .*'nope_' not found"),
     ],
