@@ -140,9 +140,8 @@ folders of evaluations, those of the same task and split are compared.""",
         "evaluate:evaluate",
         {
             **_OVERRIDES,
-            "--split NAME": "train, validation, test, or all: every problem of a task with a "
-            "single file (default: all for such a task, unless the student was trained on it; else "
-            "validation)",
+            "--split NAME": "train, validation, test, or all (default: validation; all for a task "
+            "with a single file that the student was not trained on)",
             "--adapter DIR": "an adapter for the student",
             "or --run RUN": "a run whose student to take",
             "--iteration N": "of the run (default: best)",

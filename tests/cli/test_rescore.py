@@ -101,7 +101,7 @@ def test_impossible_options_are_users_errors(dataenvgym, folder):
         (["mine", "+task.n_validation=2"], "'+task.n_validation=2' changes nothing"),
         (
             ["mine", "--evaluations-dir", "elsewhere"],
-            "no evaluations in elsewhere; --evaluations-dir names",
+            "(elsewhere has 0; --evaluations-dir names",
         ),
         (["mine", "task.strict=1"], "task.strict is 1, expected true or false"),
         (["mine", "task.strict=[a"], "cannot be read"),

@@ -13,7 +13,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import without_secrets
 from dataenvgym.runs.config.class_defaults import class_options, sections
 from dataenvgym.runs.config.instantiation import section_target
-from dataenvgym.runs.config.resolved import literal, mapped
+from dataenvgym.runs.config.resolved import mapped
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -77,18 +77,6 @@ def free_keys(values: Mapping[Any, Any]) -> list[str]:
         if option.is_free
     )
     return [*FREE, *FREE_SECTIONS, *of_classes]
-
-
-def follows(config: DictConfig, key: str) -> bool:
-    """True if the value is a copy of another key's, as agent.seed is of seed."""
-    from omegaconf import DictConfig, OmegaConf
-
-    parent, _, name = key.rpartition(".")
-    section = OmegaConf.select(config, parent) if parent else config
-    if not isinstance(section, DictConfig) or name not in section:
-        return False
-    raw: Any = OmegaConf.to_container(section)
-    return OmegaConf.is_interpolation(section, name) and raw[name] != literal(section[name])
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

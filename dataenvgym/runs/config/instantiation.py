@@ -220,10 +220,8 @@ def check_protocol(thing: Any, protocol: type, section: str) -> Any:
         known = sorted({*dir(protocol), *getattr(protocol, "__annotations__", {})})
         names = [n for n in known if n == "__call__" or not n.startswith("_")]
         missing = [n for n in names if not hasattr(thing, n)]
-        kind = type(thing).__name__
-        article = "an" if kind[0] in "aeiouAEIOU" else "a"
         raise ConfigurationError(
-            f"{section} is {article} {kind}, which has no {', '.join(missing)}: expected "
+            f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
             f"the methods of {protocol.__name__}, which are {', '.join(names)}"
         )
     return thing

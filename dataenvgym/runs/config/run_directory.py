@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError
-from dataenvgym.runs.config.identity import decisive_values, follows, run_name
+from dataenvgym.runs.config.identity import decisive_values, run_name
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.storage import is_temporary
 
@@ -34,9 +34,6 @@ class _Runs(Workspaces):
     def is_begun(self, directory: Path, config: DictConfig) -> bool:
         files = (path for path in directory.glob("iterations/*/*") if path.is_file())
         return not all(map(is_temporary, files))
-
-    def follows(self, config: DictConfig, key: str) -> bool:
-        return follows(config, key)
 
     def recognize(self, directory: Path) -> None:
         if not (directory / "config.yaml").exists() and not is_hand_made(directory):

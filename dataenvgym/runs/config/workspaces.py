@@ -79,10 +79,6 @@ class Workspaces(ABC):
     def is_begun(self, directory: Path, config: DictConfig) -> bool:
         """True if the workspace has files that another configuration cannot continue."""
 
-    def follows(self, config: DictConfig, key: str) -> bool:
-        """True if a key is a copy of another one; errors name it only if nothing else differs."""
-        return False
-
     def recognize(self, directory: Path) -> None:
         """Raise RunDirectoryError if the folder is not a workspace of this kind."""
         self.read(directory)
@@ -129,7 +125,6 @@ class Workspaces(ABC):
         keys = [k for k in sorted({*was, *now}) if was.get(k, _NONE) != now.get(k, _NONE)]
         if not keys:
             return
-        keys = [k for k in keys if not self.follows(config, k)] or keys
         lines = [f"  {k}: {was.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
         raise ConfigChangedError(
             f"the {self.kind} {directory.name!r} was begun with another configuration (see "
@@ -184,11 +179,9 @@ class Workspaces(ABC):
                 refuse_links(directory)
                 return directory
         names = sorted(self.names(folder))
-        number = f"1 {self.kind}" if len(names) == 1 else f"{len(names)} {self.kind}s"
-        there = f"{folder} holds {number}" if names else f"there are no {self.kind}s in {folder}"
         raise RunDirectoryError(
-            f"there is no {self.kind} {name!r}.{did_you_mean(name, names)} ({there}; "
-            f"{self.option} names another folder)"
+            f"there is no {self.kind} {name!r}.{did_you_mean(name, names)} ({folder} has "
+            f"{len(names)}; {self.option} names another folder)"
         )
 
     def names(self, folder: str | Path) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +18,6 @@ from dataenvgym.runs.episodes.run_files import Losses, RunFiles, mean_loss
 from dataenvgym.runs.episodes.tables import print_warnings
 from dataenvgym.runs.episodes.texts import (
     conversation,
-    one_line,
     plain,
     record,
     refusal_text,
@@ -27,6 +25,7 @@ from dataenvgym.runs.episodes.texts import (
 )
 from dataenvgym.seeding import derive_rng
 from dataenvgym.teachers.teacher_log import TeacherCall, calls_file, read_calls
+from dataenvgym.workspace import naming_damage
 
 
 def show_calls(
@@ -50,10 +49,8 @@ def show_calls(
             f"{directory} has no teacher/calls.jsonl: no teacher was asked in this run, or your "
             "own, whose calls are not kept"
         )
-    try:
+    with naming_damage(path):
         calls = list(read_calls(directory))
-    except (ValidationError, ValueError) as error:
-        raise RunDirectoryError(f"{path} is damaged: {one_line(str(error), 200)}") from error
     chosen = [(n, c) for n, c in enumerate(calls, 1) if c.reply is None or not failed]
     n_failed = sum(call.reply is None for call in calls)
     n_cached = sum(call.cached for call in calls)

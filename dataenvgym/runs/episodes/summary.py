@@ -157,17 +157,9 @@ class Summary(Model):
 
         Args:
             path: also write it to this file, in the format of its suffix (.png, .svg, .pdf).
-
-        Raises:
-            RunDirectoryError: if no iteration is finished yet.
         """
         from dataenvgym.runs.episodes.plots import curve_figure
 
-        if not self.iterations:
-            raise RunDirectoryError(
-                "there is nothing to plot: the episode has no finished iteration, expected at "
-                "least the base student's"
-            )
         figure = curve_figure(self)
         if path is not None:
             figure.savefig(path)

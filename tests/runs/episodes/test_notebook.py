@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.episodes import read_summary
 from tests.runs.episodes.echo import iteration
 from tests.runs.episodes.echo import summary as make_summary
@@ -41,8 +41,6 @@ def test_a_plot_is_a_figure_that_can_be_written(summary, tmp_path):
     assert [axes.get_title("left") for axes in figure.axes[:2]] == ["Overall", "By skill"]
     assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
     assert "tests_passed" in figure.axes[0].get_legend_handles_labels()[1]
-    with pytest.raises(RunDirectoryError, match="nothing to plot"):
-        summary.model_copy(update={"iterations": ()}).plot()
 
 
 def test_a_notebook_shows_the_outcome_a_table_and_the_curve_and_no_markup_of_a_name(summary):
