@@ -54,13 +54,9 @@ def explain_laying(error: Exception, overrides: Sequence[Override]) -> str:
             f"{error.override!r} cannot be read: {reason}. A text with '=', ',' or brackets in it "
             f"goes into two kinds of quotes: '{key}=\"TEXT\"'"
         )
-    text = " ".join(str(error).split())
     typed = " ".join(o.text for o in overrides) or "the configuration files"
-    reason = text.split("Config search path")[0].split("full_key:")[0].strip()
-    return (
-        f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints the whole "
-        "configuration"
-    )
+    reason = re.split("Config search path|full_key:", " ".join(str(error).split()))[0].strip()
+    return f"{typed} does not fit the configuration: {reason}. `dataenvgym config` prints it"
 
 
 def explain_reference(error: Exception, overrides: Sequence[Override], known: Iterable[str]) -> str:

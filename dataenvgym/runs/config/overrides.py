@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
-from dataenvgym.registration import import_own
+from dataenvgym.registration import TEACHING_ENVIRONMENTS, import_own
 from dataenvgym.runs.config.instantiation import fits, named, takes_null
 from dataenvgym.runs.config.short_names import (
     model_overrides,
@@ -159,7 +159,9 @@ def _expectation(before: Any, after: Any) -> str | None:
 def _may_be_none(config: DictConfig, key: str) -> bool:
     """True if the section's class has an option of this name that can be None."""
     section, _, name = key.rpartition(".")
-    module, _, target = str(OmegaConf.select(config, f"{section}._target_") or "").rpartition(".")
+    of_id = TEACHING_ENVIRONMENTS.get(str(OmegaConf.select(config, f"{section}.id")), ("", ""))[1]
+    path = OmegaConf.select(config, f"{section}._target_") or f"dataenvgym.environments.{of_id}"
+    module, _, target = str(path).rpartition(".")
     try:
         return takes_null(getattr(import_own(module), target), name)
     except (ImportError, AttributeError, TypeError, ValueError):
