@@ -87,7 +87,7 @@ def build_all(overrides: list[str]) -> None:
         (["task.split=tset"], "no option 'task.split'"),
         (["+task.split=test"], "task.split is 'test'"),
         (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
-        (["++agent.policy=3"], "agent.policy is an int, which has no plan"),
+        (["++agent.policy=3"], "agent.policy is a int, which has no plan"),
         (["task=few_shot", "student.format=completion"], "task.max_turns is 2 and student.format"),
         (["task=pocket_code", "++task.max_turns=3", "student.format=completion"], "is 3 and"),
         (["++name=[1]"], "name is [1], expected text, such as name=first"),

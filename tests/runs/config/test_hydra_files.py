@@ -91,24 +91,15 @@ def test_a_file_is_read_with_all_its_bases_and_its_references(own):
     assert read_with_bases("list", sources_by_group(own)["task"]) == {}
 
 
-def test_every_value_of_a_base_is_printed_with_its_comment_in_an_option(own):
+def test_every_value_is_printed_with_the_comment_of_its_file_or_class(own):
     text = annotated_yaml(["task=mine"], config_dir=own)
     lines = text.splitlines()
-    assert "  _target_: dataenvgym.domains.math.task.MathTask  # my class" in lines
-    assert "  limit: 5  # a few" in lines
     assert "  threads: 4  # how many task environments step at the same time" in lines
     assert "# task=mine: Mine" in lines
     assert "My base" not in text
 
 
-def test_comments_of_bases_that_are_put_elsewhere_are_printed(own):
-    (own / "agent").mkdir()
-    (own / "agent" / "_own.yaml").write_text("# Base\nsize: 3   # how much\n")
-    (own / "agent" / "mine.yaml").write_text(
-        "# @package _global_\n# Mine\ndefaults:\n  - /agent/_own@agent\n  - _self_\n"
-        "agent:\n  _target_: my.Agent\n"
-    )
-    assert "  size: 3  # how much" in annotated_yaml(["agent=mine"], config_dir=own).splitlines()
+def test_what_is_printed_of_an_option_with_a_choice_of_its_own_is_its_configuration():
     text = annotated_yaml(["trainer=llama_factory", "trainer/deepspeed=zero2"])
     assert OmegaConf.create(text).trainer.deepspeed.bf16 == {"enabled": "auto"}
 

@@ -100,8 +100,7 @@ def trained_on(predictor, record, folder):
     config = TrainingConfig.read(folder / "training.yaml")
     with workers(1, torch.device("cpu")) as run:
         _, objective = prepare(config, torch.device("cpu"), run)
-    stage = {"sft": "examples", "dpo": "_pairs", "kto": "_judged", "scored": "_scored"}
-    (first,) = getattr(objective, stage[config.stage])
+    (first,) = objective.examples
     for name in ("chosen", "example"):
         first = getattr(first, name, first)
     return first.tokens, first.labels

@@ -400,4 +400,4 @@ def test_where_scored_records_give_nothing_a_run_is_warned_and_the_student_stays
         predictor.train(SCORED, run(tmp_path))
     assert torch.equal(logits(predictor), before)
     (text,) = told
-    assert "no dialogue has a mean weight of 2.0 or more" in text
+    assert "scored_as=sft" in text
