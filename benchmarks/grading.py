@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 
 from dataenvgym.tasks.scoring import grade_pairs
-from dataenvgym.tasks.scoring.equality import settle
+from dataenvgym.tasks.scoring.grading import settle
 
 RESULTS = Path(__file__).parent / "results" / "grading.json"
 KILL_LIMIT = 2.0

@@ -69,7 +69,7 @@ from dataenvgym.tasks.judging.verdicts import read_verdict
 from dataenvgym.tasks.rollouts import faults
 from dataenvgym.tasks.scoring import extract_final_answer
 from dataenvgym.tasks.scoring.code.extraction import LONGEST_CODE, extract_code
-from dataenvgym.tasks.scoring.equality import settle
+from dataenvgym.tasks.scoring.grading import settle
 from dataenvgym.teachers import payloads
 from dataenvgym.teachers.repair import json_alone, json_in
 from dataenvgym.teachers.structured import parse_reply

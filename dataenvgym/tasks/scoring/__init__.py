@@ -5,7 +5,7 @@ with the gold, and `gold_problems` finds golds that cannot be compared. Nothing 
 code that needs it runs in worker processes.
 """
 
-from dataenvgym.tasks.scoring.extract import extract_final_answer
+from dataenvgym.tasks.scoring.answers import extract_final_answer
 from dataenvgym.tasks.scoring.grading import (
     TIME_LIMIT,
     Verdict,

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from dataenvgym.tasks.scoring import grade_pairs
-from dataenvgym.tasks.scoring.equality import settle
+from dataenvgym.tasks.scoring.grading import settle
 
 SETTLED = [
     # one number has many spellings
