@@ -44,8 +44,7 @@ from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.user_seat import Conduct
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.environments.evaluation_overlap import EvaluationOverlap
-from dataenvgym.environments.near_duplicates import SeenTexts, normalized, record_text
+from dataenvgym.environments.overlap import EvaluationOverlap, SeenTexts, normalized, record_text
 from dataenvgym.errors import escaped
 from dataenvgym.events import keep_secrets_of, redact, without_secrets
 from dataenvgym.interfaces import Reply

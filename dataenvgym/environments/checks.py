@@ -5,10 +5,10 @@ should not be trained on is dropped, and counted under the first reason that app
 
 - `duplicate`: the same text, up to case, spacing and punctuation, as an earlier record;
 - `near_duplicate`: nearly the same text as an earlier record, with the same numbers (see
-  `near_duplicates`). Scored records are exempt from both: each is one try of a student, and
+  `overlap`). Scored records are exempt from both: each is one try of a student, and
   repeated tries count;
 - `evaluation_overlap`: it gives away a problem that the student is evaluated on (see
-  `evaluation_overlap`);
+  `overlap`);
 - what the task finds wrong with it (`Task.record_fault`), such as `transcript`;
 - the reason of a quality check that it fails (see `dataenvgym.agents.quality`);
 - `over_budget`: it exceeds the episode's `max_records`.
@@ -27,9 +27,10 @@ from typing import Any
 
 from pydantic import Field
 
-from dataenvgym.environments.evaluation_overlap import EvaluatedProblems, EvaluationOverlap
-from dataenvgym.environments.near_duplicates import (
+from dataenvgym.environments.overlap import (
     Bands,
+    EvaluatedProblems,
+    EvaluationOverlap,
     Fingerprint,
     SeenTexts,
     bands_of,

@@ -33,8 +33,8 @@ from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
 from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
-from dataenvgym.environments.near_duplicates import Bands
 from dataenvgym.environments.options import TeachingOptions
+from dataenvgym.environments.overlap import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import TrainablePredictorInterface, can
 from dataenvgym.records import (

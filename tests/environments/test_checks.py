@@ -3,7 +3,7 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
 from dataenvgym.environments.checks import reasons_in_words
-from dataenvgym.environments.near_duplicates import SeenTexts
+from dataenvgym.environments.overlap import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,

@@ -3,14 +3,14 @@ import random
 import pytest
 
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.environments.evaluation_overlap import (
+from dataenvgym.environments.overlap import (
     RUN,
     EvaluatedProblems,
     EvaluationOverlap,
     distinctive_runs,
     runs_of,
+    words_and_stops,
 )
-from dataenvgym.environments.near_duplicates import words_and_stops
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task
 from dataenvgym.tasks.adapted_task import task_of

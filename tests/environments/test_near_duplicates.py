@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from dataenvgym.environments.near_duplicates import SeenTexts, bands_of
+from dataenvgym.environments.overlap import SeenTexts, bands_of
 
 TEXT = " ".join(f"word{chr(97 + i)}" for i in range(26)) + " then " * 3 + "and 17 of 4 cows"
 

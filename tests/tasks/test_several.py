@@ -6,7 +6,7 @@ from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments.checks import RecordChecks
-from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
+from dataenvgym.environments.overlap import EvaluatedProblems
 from dataenvgym.errors import ConfigurationError, InvalidRecordError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Reply

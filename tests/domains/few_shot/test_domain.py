@@ -6,7 +6,7 @@ from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.environment import AGAIN, output_of
 from dataenvgym.domains.few_shot.problem import text_of
 from dataenvgym.domains.few_shot.task import FewShotTask
-from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
+from dataenvgym.environments.overlap import EvaluatedProblems
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.domain import solves

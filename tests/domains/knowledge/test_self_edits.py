@@ -9,7 +9,7 @@ from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.knowledge.self_edits import SelfEditEngine, train_sequences
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
+from dataenvgym.environments.overlap import EvaluatedProblems
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, Reply

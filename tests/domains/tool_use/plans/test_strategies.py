@@ -9,7 +9,7 @@ import pytest
 from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.domains.tool_use.plans.task import PlansTask
-from dataenvgym.environments.evaluation_overlap import EvaluatedProblems
+from dataenvgym.environments.overlap import EvaluatedProblems
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
 from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
 from dataenvgym.runs.episodes import run_episode
