@@ -13,7 +13,7 @@ from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.students.llama_factory.options import OneTraining
-from dataenvgym.students.trainers.interface import refuse_options_of_one_training
+from dataenvgym.students.llama_factory.training_config import refuse_options_of_one_training
 from tests.processes import python
 
 SNIPPET = """

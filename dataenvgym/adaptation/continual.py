@@ -41,7 +41,7 @@ from dataenvgym.records import Model, TrainingDatum
 from dataenvgym.records.checksums import MarkedFolder
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, remove_folder
-from dataenvgym.students.trainers.interface import trainer_with
+from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
 from dataenvgym.tasks.source import SPLITS, Split

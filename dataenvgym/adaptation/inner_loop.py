@@ -42,8 +42,8 @@ from dataenvgym.interfaces import (
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.records.checksums import marking, reading_marked
 from dataenvgym.storage import read_json, remove_folder, write_json
+from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.trainers import TrainerInterface
-from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 

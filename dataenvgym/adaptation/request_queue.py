@@ -28,7 +28,7 @@ from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
 from dataenvgym.interfaces import TrainablePredictorInterface, can
 from dataenvgym.storage import read_json, remove_folder, write_json
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.trainers.interface import options_of, trainer_with
+from dataenvgym.students.llama_factory.training_config import options_of, trainer_with
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 from dataenvgym.workspace import opened

@@ -15,7 +15,7 @@ from dataenvgym.events import warn_run
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_seed
-from dataenvgym.students.trainers.interface import trainer_with
+from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
 

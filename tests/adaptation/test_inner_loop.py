@@ -8,9 +8,9 @@ from dataenvgym.adaptation import InnerLoop, adapt
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, TrainingError
 from dataenvgym.interfaces import Failure, SamplingParameters, can
 from dataenvgym.records import Message, SupervisedDatum, TaskInstance
+from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.students.trainers import InProcessTrainer
-from dataenvgym.students.trainers.interface import trainer_with
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 
 

@@ -6,7 +6,7 @@
     dataset          whole dataset folders, written as streams
     reading          and read, also with other column names, like the files of SDPO
     options          the options of a training as keyword arguments
-    training_config  the YAML file for `llamafactory-cli train`
+    training_config  the YAML file for `llamafactory-cli train`, and the options of a trainer
 
 The formats are those of LLaMA-Factory 0.9.5.
 """

@@ -12,7 +12,7 @@ from typing import Literal
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.storage import publishing, write_json
-from dataenvgym.students.trainers.interface import ADAPTER_FILES
+from dataenvgym.students.llama_factory.training_config import ADAPTER_FILES
 
 Kind = Literal["adapter", "student", "nothing"]
 

@@ -20,11 +20,11 @@ from dataenvgym.interfaces import (
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.tool_formats import StudentFormat, training_format
 from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.llama_factory.training_config import options_of, trainer_with
 from dataenvgym.students.predictors.adapted_student import AdaptedStudent, BaseStudent
 from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.students.predictors.learner import Learner
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.students.trainers.interface import options_of, trainer_with
 from dataenvgym.students.trainers.support import refuse_unsupported
 
 OPTIONS = (

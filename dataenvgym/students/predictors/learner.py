@@ -35,6 +35,7 @@ from dataenvgym.students.llama_factory import (
     without_weights,
     write_dataset,
 )
+from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.pocket import students, tool_format_of
 from dataenvgym.students.predictors.checkpoints import (
     copy_checkpoint,
@@ -44,7 +45,6 @@ from dataenvgym.students.predictors.checkpoints import (
 )
 from dataenvgym.students.predictors.prompts import SAID, checked_kwargs, refuse_other_prompts
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.students.trainers.support import warn_of_idle_options
 
 _T = TypeVar("_T")

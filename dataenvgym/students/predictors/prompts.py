@@ -12,8 +12,8 @@ from dataenvgym.records import Conversation, Message
 from dataenvgym.records.tool_formats import COMPLETION
 from dataenvgym.students import trainers
 from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
-from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.first_prompts import first_prompts
 

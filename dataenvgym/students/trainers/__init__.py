@@ -1,6 +1,5 @@
 """Trainers: from a LLaMA-Factory YAML file and dataset folder to an adapter folder.
 
-interface       the protocol of trainers
 llama_factory   LLaMA-Factory itself, in an environment of its own
 in_process      a trainer in this process: its options, and the steps of one training
 together        many trainings at once, with common steps on a model of `row_adapters`

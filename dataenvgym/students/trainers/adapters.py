@@ -31,8 +31,8 @@ from dataenvgym.errors import AdapterError, ConfigurationError, first_fault
 from dataenvgym.records.model import Finite
 from dataenvgym.storage import read_json, write_bytes, write_json
 from dataenvgym.students.llama_factory import TrainingConfig
+from dataenvgym.students.llama_factory.training_config import ADAPTER_FILES
 from dataenvgym.students.trainers.compute import global_rng, is_large
-from dataenvgym.students.trainers.interface import ADAPTER_FILES
 from dataenvgym.students.trainers.large import lora_linear
 from dataenvgym.students.trainers.student import twin
 

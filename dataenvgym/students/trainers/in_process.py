@@ -22,7 +22,7 @@ from dataenvgym.students.llama_factory import (
     read_dataset,
     stage_of,
 )
-from dataenvgym.students.trainers.interface import refuse_options_of_one_training
+from dataenvgym.students.llama_factory.training_config import refuse_options_of_one_training
 from dataenvgym.students.trainers.support import (
     STAGES,
     check_cut,

@@ -21,6 +21,7 @@ from dataenvgym.records import (
     ToolCall,
 )
 from dataenvgym.records.tool_formats import HERMES, LLAMA_FACTORY
+from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers import InProcessTrainer
@@ -32,7 +33,6 @@ from dataenvgym.students.trainers.examples import (
     scored_examples,
     supervised_examples,
 )
-from dataenvgym.students.trainers.interface import trainer_with
 from tests.students.predictors.chat_templates import TEMPLATES
 
 SPECIAL = ("<|pad|>", "<|end|>", "<|begin|>", "<|system|>", "<|user|>", "<|assistant|>")

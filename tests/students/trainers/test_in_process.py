@@ -31,9 +31,9 @@ from dataenvgym.records import (
 )
 from dataenvgym.storage import hash_files, read_json, read_jsonl
 from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.in_process import training
-from dataenvgym.students.trainers.interface import trainer_with
 
 RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
 

@@ -17,6 +17,7 @@ from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.tool_formats import tool_format
+from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.predictors.checkpoints import (
     copy_checkpoint,
     kind_of,
@@ -43,7 +44,6 @@ from dataenvgym.students.predictors.vllm.server import (
 )
 from dataenvgym.students.predictors.vllm.starting import start_options
 from dataenvgym.students.trainers import InProcessTrainer
-from dataenvgym.students.trainers.interface import options_of
 from dataenvgym.teachers import ask_all
 
 

@@ -25,7 +25,10 @@ from dataenvgym.options import Free
 from dataenvgym.records import PreferenceDatum
 from dataenvgym.students.external.environments import Variant, external_environment, has_cuda
 from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions, read_dataset
-from dataenvgym.students.trainers.interface import ADAPTER_FILES, refuse_options_of_one_training
+from dataenvgym.students.llama_factory.training_config import (
+    ADAPTER_FILES,
+    refuse_options_of_one_training,
+)
 from dataenvgym.students.trainers.llama_factory.launching import (
     CommandLine,
     WarmWorker,
