@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.predictors import generation, llama
+from dataenvgym.students.predictors import generation
 from dataenvgym.students.trainers import compute, large
 from dataenvgym.students.trainers.adapters import new_adapter
 
@@ -83,7 +83,7 @@ def greedy_replies(model: Any, prompts: list[list[int]]) -> list[list[int]]:
 @pytest.mark.parametrize("kind", MODELS)
 def test_greedy_replies_are_those_of_transformers(kind):
     model = made(MODELS[kind])
-    assert llama.fits(model)
+    assert generation.suits_llama_inputs(model)
     for seed in (1, 4, 5, 7):  # all beginnings, few and many prompts, and a cache that grows
         rng = random.Random(seed)
         prompts = prompts_of(rng)
@@ -97,8 +97,8 @@ def test_greedy_replies_are_those_of_transformers(kind):
 def test_a_model_too_large_to_pack_a_copy_gives_the_same_replies(monkeypatch):
     prompts = prompts_of(random.Random(3))
     replies = []
-    for limit in (llama.MOST_PACKED, 0):
-        monkeypatch.setattr(llama, "MOST_PACKED", limit)
+    for limit in (generation.MOST_PACKED, 0):
+        monkeypatch.setattr(generation, "MOST_PACKED", limit)
         replies.append(greedy_replies(made(MODELS["qwen2"]), prompts))
     assert replies[0] == replies[1]
 
@@ -136,7 +136,7 @@ def test_a_separate_adapter_is_used():
     for i, parameter in enumerate(p for p in model.parameters() if p.requires_grad):
         generator = torch.Generator().manual_seed(i)
         parameter.data = torch.randn(parameter.shape, generator=generator) * 0.3
-    assert llama.fits(model)
+    assert generation.suits_llama_inputs(model)
     prompts = prompts_of(random.Random(1))
     expected = [with_transformers(model, prompt, 20, []) for prompt in prompts]
     assert greedy_replies(model, prompts) == expected
@@ -175,6 +175,6 @@ def test_a_common_beginning_and_equal_prompts_are_computed_once():
     ids=["gemma2", "sliding window", "positions that depend on the length"],
 )  # fmt: skip
 def test_other_architectures_and_small_models_keep_their_own_computation(make, monkeypatch):
-    assert not llama.fits(made(make))
+    assert not generation.suits_llama_inputs(made(make))
     monkeypatch.setattr(compute, "LARGE", 10**9)
-    assert not llama.fits(made(MODELS["llama"]))
+    assert not generation.suits_llama_inputs(made(MODELS["llama"]))
