@@ -6,8 +6,7 @@ together        many trainings at once, with common steps on a model of `row_ada
     chat_format   conversations in a tokenizer's chat template, and what is learned of them
     examples      from training records to tokens and labels, for each stage
     objectives    the losses of the stages, and padding; `scored` has a formula of its own
-    steps         the order of the examples
-    loop          the optimization
+    loop          the optimization, and the order of the examples
     student       base models and tokenizers from disk
     adapters      LoRA adapters: new ones, on a base model or merged into it, as files
     support       the supported options of LLaMA-Factory, and those without effect

@@ -20,8 +20,8 @@ from dataenvgym.students.trainers import adapters
 from dataenvgym.students.trainers.compute import resolve_device, workers
 from dataenvgym.students.trainers.examples import padding_token, supervised_examples
 from dataenvgym.students.trainers.in_process import training
+from dataenvgym.students.trainers.loop import updates
 from dataenvgym.students.trainers.objectives import CrossEntropy, by_length, padder
-from dataenvgym.students.trainers.steps import updates
 from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
 from dataenvgym.students.trainers.support import extra_number
 

@@ -35,7 +35,6 @@ from dataenvgym.students.trainers.compute import Run, is_large, precision
 from dataenvgym.students.trainers.examples import IGNORED, Example, Judged, Pair, Scored
 from dataenvgym.students.trainers.large import label_logs, logits_only_at
 from dataenvgym.students.trainers.scored import ScoredLoss, turn_discounts
-from dataenvgym.students.trainers.steps import chunks
 
 
 @dataclass(frozen=True)
@@ -324,7 +323,8 @@ def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
     if is_large(model):
         return order, parts_of_equal_size(order, lambda i: len(examples[i].tokens))
-    return order, list(chunks(order, _REFERENCE_BATCH))
+    starts = range(0, len(order), _REFERENCE_BATCH)
+    return order, [order[start : start + _REFERENCE_BATCH] for start in starts]
 
 
 def parts_of_equal_size(order: Sequence[int], size: Callable[[int], int]) -> list[list[int]]:

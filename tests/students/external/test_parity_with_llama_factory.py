@@ -45,7 +45,7 @@ from dataenvgym.students.trainers.examples import (
     supervised_examples,
     text_examples,
 )
-from dataenvgym.students.trainers.steps import updates
+from dataenvgym.students.trainers.loop import updates
 from dataenvgym.students.trainers.student import load_tokenizer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]

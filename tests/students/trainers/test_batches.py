@@ -3,8 +3,8 @@ from torch.utils.data import RandomSampler
 
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers.examples import IGNORED, Example
+from dataenvgym.students.trainers.loop import epoch_order, updates
 from dataenvgym.students.trainers.objectives import pad
-from dataenvgym.students.trainers.steps import epoch_order, updates
 
 
 def test_the_order_is_the_one_that_a_seeded_random_sampler_draws():

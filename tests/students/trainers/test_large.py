@@ -21,7 +21,7 @@ from dataenvgym.students.trainers import compute
 from dataenvgym.students.trainers.adapters import new_adapter, speed_up_layers
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import IGNORED, Example, Judged, Pair, Scored
-from dataenvgym.students.trainers.loop import _Gradients
+from dataenvgym.students.trainers.loop import Update, _Gradients
 from dataenvgym.students.trainers.objectives import (
     DPO,
     KTO,
@@ -31,7 +31,6 @@ from dataenvgym.students.trainers.objectives import (
     padder,
     parts_of_equal_size,
 )
-from dataenvgym.students.trainers.steps import Update
 
 CPU = torch.device("cpu")
 VOCABULARY = 131

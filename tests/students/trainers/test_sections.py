@@ -13,7 +13,7 @@ from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.llama_factory.curriculum import Curriculum
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer, LlamaFactoryTrainer
-from dataenvgym.students.trainers.steps import updates
+from dataenvgym.students.trainers.loop import updates
 
 
 def record(n, skill, output="yes"):
