@@ -65,7 +65,7 @@ from dataenvgym.students.llama_factory.entries import TAGS, parse_turn
 from dataenvgym.students.trainers.llama_factory.slots import Slots
 from dataenvgym.tasks.judging.rubric import RubricVerdict
 from dataenvgym.tasks.judging.verdicts import read_verdict
-from dataenvgym.tasks.rollouts import faults
+from dataenvgym.tasks.rollouts import instance_rollout
 from dataenvgym.tasks.scoring import extract_final_answer
 from dataenvgym.tasks.scoring.code.extraction import LONGEST_CODE, extract_code
 from dataenvgym.tasks.scoring.grading import settle
@@ -254,7 +254,7 @@ PARSERS: dict[str, Parser] = {
     "long numbers": lambda text: exact_json.loads(
         f"[{10**320}, {json.dumps(text)}]", as_written=True
     ),
-    "text without what was said": lambda text: faults._without(
+    "text without what was said": lambda text: instance_rollout._without(
         (Message(role="user", content=text),), [text]
     ),
     # knowledge

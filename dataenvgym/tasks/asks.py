@@ -20,8 +20,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError, did_you_mean
 from dataenvgym.interfaces import Ask, Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Message
 from dataenvgym.records.tool_formats import said_in
-from dataenvgym.tasks.rollouts.faults import STUDENT
-from dataenvgym.tasks.rollouts.instance_rollout import Asking, T
+from dataenvgym.tasks.rollouts.instance_rollout import STUDENT, Asking, T
 from dataenvgym.tasks.rollouts.speakers import Speaker
 
 SEEDS = 2**31

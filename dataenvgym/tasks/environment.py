@@ -121,7 +121,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         prompt_template: made of the two; set another one to have turns before the problem.
         max_asks: largest number of asks of other models in one turn.
         worst_scores: the scores of a problem that ends because a model refuses the student's words
-            (see `dataenvgym.tasks.rollouts.faults`).
+            (see `dataenvgym.tasks.rollouts.instance_rollout`).
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}

@@ -1,11 +1,11 @@
 """Rollouts: run any predictor through task environments; the results are completed instances.
 
 instance_rollout  one instance in its environment: a generator of asks, in which the student is
-                  asked like any other speaker
+                  asked like any other speaker; and who is at fault for an error, which is never a
+                  wrong answer
 driver            runs many of them to their end: `rollout`, and the questions to judges
 speakers          asks a model: the student, or another speaker, such as a user or a judge: a
                   predictor, a teacher, or the student with an earlier adapter (self-play)
-faults            who is at fault: an instance's error is never a wrong answer
 
 A speaker with `submit(conversation, sampling) -> Future` is asked at once, and each conversation
 continues when its reply arrives. A speaker that only has `predict` is asked in rounds: when all

@@ -23,8 +23,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.instances import INFRASTRUCTURE
-from dataenvgym.tasks.rollouts.faults import STUDENT
-from dataenvgym.tasks.rollouts.instance_rollout import Asking, Rollout, T
+from dataenvgym.tasks.rollouts.instance_rollout import STUDENT, Asking, Rollout, T
 from dataenvgym.tasks.rollouts.speakers import AdaptedStudents, Speaker, speakers_of, with_student
 
 ReplyOrFailure = Reply | Failure

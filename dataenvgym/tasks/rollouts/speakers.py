@@ -23,8 +23,14 @@ from dataenvgym.interfaces import (
 from dataenvgym.records import Conversation
 from dataenvgym.records.instances import FAULTS
 from dataenvgym.storage import hash_files
-from dataenvgym.tasks.rollouts.faults import OF_ALL, STUDENT, TO_THE_CALLER, describe, is_outage
-from dataenvgym.tasks.rollouts.instance_rollout import Asking
+from dataenvgym.tasks.rollouts.instance_rollout import (
+    OF_ALL,
+    STUDENT,
+    TO_THE_CALLER,
+    Asking,
+    describe,
+    is_outage,
+)
 
 _MOST_IN_VAIN = 3
 
