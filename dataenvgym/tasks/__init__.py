@@ -61,10 +61,9 @@ To add a domain, write two classes:
 
 from dataenvgym.interfaces import Ask
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, report_on
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.record_conversion import record_of
-from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import Source, Split
 
 __all__ = [

@@ -31,9 +31,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.adapted_task import report_of, task_of
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain
+from dataenvgym.tasks.domain import Domain, report_on
 from dataenvgym.tasks.options import TaskOptions
-from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.source import SPLITS, Split
 
 Rule = Literal["mean", "min"]

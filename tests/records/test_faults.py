@@ -8,8 +8,8 @@ from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskIns
 from dataenvgym.records.instances import count_faults, fault_of
 from dataenvgym.runs.episodes.summary import IterationSummary
 from dataenvgym.runs.episodes.texts import by_fault
+from dataenvgym.tasks.domain import report_on
 from dataenvgym.tasks.metrics.samples import Sample
-from dataenvgym.tasks.reports import report_on
 
 INSTANCE = TaskInstance(id="i", task="t", instruction="?")
 

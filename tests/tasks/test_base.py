@@ -16,9 +16,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
-from dataenvgym.tasks.domain import solves
+from dataenvgym.tasks.domain import report_on, solves
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-from dataenvgym.tasks.reports import report_on
 from tests.fakes import Student, lost
 
 

@@ -23,8 +23,7 @@ from dataenvgym.records import (
 from dataenvgym.records.tool_formats import said_in
 from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.opening import SharedSandbox
-from dataenvgym.tasks.domain import Domain, each_answer, last_reply, question_of
-from dataenvgym.tasks.reports import report_on
+from dataenvgym.tasks.domain import Domain, each_answer, last_reply, question_of, report_on
 from dataenvgym.tasks.scoring.code.extraction import extract_code
 
 _log = logging.getLogger(__name__)

@@ -24,9 +24,8 @@ from dataenvgym.records import (
     TaskInstance,
 )
 from dataenvgym.records.tool_formats import said_in
-from dataenvgym.tasks.domain import Domain, has_answer, question_of
+from dataenvgym.tasks.domain import Domain, has_answer, question_of, report_on
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
-from dataenvgym.tasks.reports import report_on
 
 VIEW = "@"
 """Between the id of a problem and the name of its view."""

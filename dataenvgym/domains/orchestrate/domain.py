@@ -33,9 +33,9 @@ from dataenvgym.records import (
 from dataenvgym.records.tool_formats import HERMES, as_reply, to_json
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import report_on
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns
-from dataenvgym.tasks.reports import report_on
 
 PROMPT = PromptTemplate(SYSTEM, TEMPLATE)
 OPTIONS = CallOptions()

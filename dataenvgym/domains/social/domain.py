@@ -40,8 +40,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.records.store import Store
 from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import report_on
 from dataenvgym.tasks.record_conversion import record_of
-from dataenvgym.tasks.reports import report_on
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

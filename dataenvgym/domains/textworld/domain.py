@@ -29,9 +29,9 @@ from dataenvgym.records.tool_formats import said_in
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
+from dataenvgym.tasks.domain import report_on
 from dataenvgym.tasks.prompt_template import PromptTemplate
 from dataenvgym.tasks.record_conversion import chat_record, students_turns
-from dataenvgym.tasks.reports import report_on
 from dataenvgym.tasks.worlds.audit import Audit, Violation
 
 _SEEN = re.compile(r"^Observation:[ \t]*", re.MULTILINE)

@@ -39,7 +39,7 @@ from dataenvgym.runs.episodes.texts import several
 from dataenvgym.storage import read_jsonl, write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for
-from dataenvgym.tasks.reports import warn_of_unread
+from dataenvgym.tasks.domain import warn_of_unread
 from dataenvgym.teachers.budget import read_usage
 from dataenvgym.workspace import naming_damage
 

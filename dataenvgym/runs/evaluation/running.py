@@ -52,6 +52,7 @@ from dataenvgym.runs.evaluation.evaluated_run import (
 )
 from dataenvgym.tasks.adapted_task import one_by_one
 from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.domain import warn_of_unread
 from dataenvgym.tasks.metrics.additions import AddedTable, EvaluationAddition
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import JudgedSamples, judge_samples
@@ -60,7 +61,6 @@ from dataenvgym.tasks.metrics.rescoring import RescoringResult, rescore_folder
 from dataenvgym.tasks.metrics.results import EvaluationResults, completed_of, sum_up
 from dataenvgym.tasks.metrics.sampling import check_samples, draw_samples, instances_of
 from dataenvgym.tasks.metrics.usage import EvaluationCosts, StudentUsage, usage_of, write_costs
-from dataenvgym.tasks.reports import warn_of_unread
 from dataenvgym.tasks.rollouts import close_speakers, student_speakers
 from dataenvgym.tasks.rollouts.speakers import FORMER
 from dataenvgym.workspace import opened

@@ -39,9 +39,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.records.tool_formats import as_reply, read_reply
 from dataenvgym.tasks.dialogue import DialogueDomain
-from dataenvgym.tasks.domain import solves
+from dataenvgym.tasks.domain import report_on, solves
 from dataenvgym.tasks.record_conversion import chat_record
-from dataenvgym.tasks.reports import report_on
 
 _WHOLE = ["integer", "number"]  # a whole number is a number
 

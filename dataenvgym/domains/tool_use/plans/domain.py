@@ -31,10 +31,9 @@ from dataenvgym.records import (
     PerformanceReport,
     TaskInstance,
 )
-from dataenvgym.tasks.domain import Domain, each_answer, has_answer, solves
+from dataenvgym.tasks.domain import Domain, each_answer, has_answer, report_on, solves
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
-from dataenvgym.tasks.reports import report_on
 
 
 class PlansEnvironment(TaskEnvironment):
