@@ -29,7 +29,6 @@ from dataenvgym.records.tool_formats.json_formats import (
     MISTRAL,
     NATIVE,
     as_function,
-    as_reply,
     calls_text,
 )
 from dataenvgym.records.tool_formats.llama_factory import LLAMA_FACTORY
@@ -153,6 +152,11 @@ def read_reply(conversation: Conversation, text: str) -> ParsedReply:
     if (said := said_in(message.content)) == message.content:
         return ParsedReply(message, message)
     return ParsedReply(message, message.model_copy(update={"content": said}))
+
+
+def as_reply(message: Message) -> str:
+    """The assistant's message as text that parses back to this message."""
+    return HERMES.written(message).content
 
 
 def malformed_call(text: str) -> str | None:

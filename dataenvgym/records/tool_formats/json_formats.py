@@ -32,7 +32,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dataenvgym.records.conversations import Conversation, Message, Tool, ToolCall
+from dataenvgym.records.conversations import Conversation, Tool, ToolCall
 from dataenvgym.records.tool_formats.json_calls import (
     Span,
     bare_fault,
@@ -119,11 +119,6 @@ HERMES = TextFormat(
     fault=_tag_fault,
     between="\n",
 )
-
-
-def as_reply(message: Message) -> str:
-    """The assistant's message as text that parses back to this message."""
-    return HERMES.written(message).content
 
 
 # --- mistral --------------------------------------------------------------------------------------
