@@ -26,7 +26,13 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import redact_bytes, secrets_are_known
 from dataenvgym.records import TrainingDatum
 from dataenvgym.records.tool_formats import LLAMA_FACTORY, ToolFormat
-from dataenvgym.students.llama_factory.entries import Formatting, Stage, dataset_info_entry
+from dataenvgym.students.llama_factory.entries import (
+    DATASET_INFO,
+    Formatting,
+    Stage,
+    dataset_info_entry,
+    read_info,
+)
 from dataenvgym.students.llama_factory.formats import (
     KINDS,
     Row,
@@ -36,7 +42,6 @@ from dataenvgym.students.llama_factory.formats import (
     stage_of,
     wrong_kind,
 )
-from dataenvgym.students.llama_factory.reading import DATASET_INFO, read_info
 
 # Broader than Arrow's own parser: a value that does not match is certainly text.
 _LIKE_A_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d")

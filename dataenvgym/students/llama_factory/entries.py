@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from dataenvgym import exact_json
 from dataenvgym.errors import DatasetFormatError, shorten
+from dataenvgym.storage import encoding_fault
 
 Stage = Literal["sft", "dpo", "kto", "pt", "scored"]
 Formatting = Literal["alpaca", "sharegpt"]
+
+DATASET_INFO = "dataset_info.json"
 
 # The columns of an entry without `columns`; one with `columns` has only those that it names.
 _COLUMNS = {
@@ -23,6 +28,36 @@ _COLUMNS = {
 _ELSEWHERE = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
 _SELECTIONS = ("subset", "folder", "num_samples")
 _MEDIA = ("images", "videos", "audios")
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """The entries in a folder's `dataset_info.json`.
+
+    Raises:
+        DatasetFormatError: if there is no such file, or not an object in it.
+    """
+    path = folder / DATASET_INFO
+    if not path.is_file():
+        raise DatasetFormatError(f"{path}: no such file, expected the datasets' entries")
+    info = loads(path.read_bytes(), f"{path}")
+    if not isinstance(info, dict):
+        raise DatasetFormatError(
+            f"{path}: found {shorten(repr(info))}, expected an object of entries"
+        )
+    return info
+
+
+def loads(text: bytes, where: str) -> Any:
+    """The JSON of a file or of its line `where`, with numbers as they are written.
+
+    Raises:
+        DatasetFormatError: with `where`, and why it is not JSON.
+    """
+    try:
+        return exact_json.loads(text)
+    except ValueError as error:
+        why = encoding_fault(text) or error
+        raise DatasetFormatError(f"{where}: {why}, expected JSON") from None
 
 
 def dataset_info_entry(stage: Stage, formatting: Formatting, file_name: str) -> dict[str, Any]:

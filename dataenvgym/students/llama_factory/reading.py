@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dataenvgym import exact_json
 from dataenvgym.errors import DatasetFormatError, InvalidRecordError, did_you_mean, shorten
 from dataenvgym.records import (
     ChatDatum,
@@ -28,10 +27,14 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
-from dataenvgym.storage import encoding_fault
-from dataenvgym.students.llama_factory.entries import DatasetEntry, from_json, parse_turn
-
-DATASET_INFO = "dataset_info.json"
+from dataenvgym.students.llama_factory.entries import (
+    DATASET_INFO,
+    DatasetEntry,
+    from_json,
+    loads,
+    parse_turn,
+    read_info,
+)
 
 
 def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
@@ -62,23 +65,6 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
                     yield parse_row(row, entry)
                 except (DatasetFormatError, InvalidRecordError) as error:
                     raise DatasetFormatError(f"{path}, {where}: {error}") from None
-
-
-def read_info(folder: Path) -> dict[str, Any]:
-    """The entries in a folder's `dataset_info.json`.
-
-    Raises:
-        DatasetFormatError: if there is no such file, or not an object in it.
-    """
-    path = folder / DATASET_INFO
-    if not path.is_file():
-        raise DatasetFormatError(f"{path}: no such file, expected the datasets' entries")
-    info = _loads(path.read_bytes(), f"{path}")
-    if not isinstance(info, dict):
-        raise DatasetFormatError(
-            f"{path}: found {shorten(repr(info))}, expected an object of entries"
-        )
-    return info
 
 
 def read_sdpo_pairs(path: Path) -> Iterator[PreferenceDatum]:
@@ -148,7 +134,7 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Any]]:
         beginning = stream.read(1024)
         stream.seek(len(BOM_UTF8) if beginning.startswith(BOM_UTF8) else 0)
         if beginning.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
-            rows = _loads(stream.read(), f"{path}")
+            rows = loads(stream.read(), f"{path}")
             yield from ((f"item {i}", row) for i, row in enumerate(rows, start=1))
             return
         lines = enumerate(stream, start=1)
@@ -159,15 +145,7 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Any]]:
                     parts.append(more[1])
                 line = b"".join(parts)
             if line.strip():
-                yield f"line {number}", _loads(line, f"{path}, line {number}")
-
-
-def _loads(text: bytes, where: str) -> Any:
-    try:
-        return exact_json.loads(text)
-    except ValueError as error:
-        why = encoding_fault(text) or error
-        raise DatasetFormatError(f"{where}: {why}, expected JSON") from None
+                yield f"line {number}", loads(line, f"{path}, line {number}")
 
 
 # --- the record in a row ---
