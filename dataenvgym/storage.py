@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dataenvgym import exact_json
-from dataenvgym.errors import BrokenFileError
+from dataenvgym.errors import BrokenFileError, RunDirectoryError
 from dataenvgym.events import redact, redact_bytes
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -151,6 +151,22 @@ def encoding_fault(data: bytes) -> str | None:
         is_cut = error.reason == "unexpected end of data"
         name = name or (None if is_cut else "Latin-1")
     return name and f"the file seems to be in {name}, expected UTF-8: iconv -f {name} -t UTF-8 FILE"
+
+
+@contextmanager
+def naming_damage(path: Path, way_out: str = "restore it, or start the run over") -> Iterator[None]:
+    """Turn errors of reading a damaged file into one that names it and says what to do.
+
+    Raises:
+        RunDirectoryError: in place of any ValueError, such as those of broken JSON and models.
+    """
+    try:
+        yield
+    except BrokenFileError as error:  # it names the file and the line
+        raise RunDirectoryError(f"{error}; {way_out}") from error
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        raise RunDirectoryError(f"{path} is damaged ({reason}); {way_out}") from error
 
 
 @contextmanager

@@ -1,10 +1,9 @@
 """A workspace: the folder of one run, one evaluation or one study.
 
 Only one process at a time writes to it: `opened` locks it first (`locked`), then removes leftovers
-of killed processes, and only then lets it change. Errors name a damaged file (`naming_damage`); an
-interrupt names the folder (`noting_interrupt`). Folders have the number of their format
-(`environment.json`, `study.json`); those of another format are refused. `config.workspaces` has
-workspaces with a `config.yaml`.
+of killed processes, and only then lets it change. An interrupt names the folder
+(`noting_interrupt`). Folders have the number of their format (`environment.json`, `study.json`);
+those of another format are refused. `config.workspaces` has workspaces with a `config.yaml`.
 """
 
 from __future__ import annotations
@@ -106,22 +105,6 @@ def locked(directory: Path, *, wait: bool = False) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def naming_damage(path: Path, way_out: str = "restore it, or start the run over") -> Iterator[None]:
-    """Turn errors of reading a damaged file into one that names it and says what to do.
-
-    Raises:
-        RunDirectoryError: in place of any ValueError, such as those of broken JSON and models.
-    """
-    try:
-        yield
-    except BrokenFileError as error:  # it names the file and the line
-        raise RunDirectoryError(f"{error}; {way_out}") from error
-    except ValueError as error:
-        reason = " ".join(str(error).split())
-        raise RunDirectoryError(f"{path} is damaged ({reason}); {way_out}") from error
 
 
 def mark_own(directory: Path) -> None:

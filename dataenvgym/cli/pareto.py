@@ -18,9 +18,8 @@ from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.runs.episodes.plots import default_settings, png_of
 from dataenvgym.runs.episodes.tables import table_of
 from dataenvgym.runs.episodes.texts import score
-from dataenvgym.storage import read_json, write_bytes
+from dataenvgym.storage import naming_damage, read_json, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
-from dataenvgym.workspace import naming_damage
 
 AXES = {"cents": "US cents for a problem", "seconds": "seconds for a problem"}
 _FRONT, _OTHER = "#0072B2", "#6b7280"

@@ -28,11 +28,11 @@ from dataenvgym.events import warn_run, without_secrets
 from dataenvgym.interfaces import PredictorInterface, Stateful, can
 from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import MARKS_FILE
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import naming_damage, read_json, write_json
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.rollouts import describe_speakers
-from dataenvgym.workspace import FORMAT, check_format, naming_damage, refuse_format
+from dataenvgym.workspace import FORMAT, check_format, refuse_format
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose versions affect results."""

@@ -51,6 +51,7 @@ from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import (
+    naming_damage,
     open_file,
     read_bytes,
     read_json,
@@ -60,7 +61,6 @@ from dataenvgym.storage import (
     write_jsonl,
 )
 from dataenvgym.students.llama_factory import stage_of
-from dataenvgym.workspace import naming_damage
 
 
 class IterationResult(Model):

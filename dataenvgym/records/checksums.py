@@ -19,8 +19,14 @@ from pydantic import TypeAdapter
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
-from dataenvgym.storage import hash_file, is_temporary, read_bytes, read_json, write_json
-from dataenvgym.workspace import naming_damage
+from dataenvgym.storage import (
+    hash_file,
+    is_temporary,
+    naming_damage,
+    read_bytes,
+    read_json,
+    write_json,
+)
 
 MARKS_FILE = "files.json"
 OF_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")

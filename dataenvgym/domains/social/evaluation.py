@@ -33,7 +33,7 @@ from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.episodes.tables import table_of, uncut
 from dataenvgym.runs.episodes.texts import counts, one_line, score, several
 from dataenvgym.seeding import derive_seed
-from dataenvgym.storage import read_bytes, write_json
+from dataenvgym.storage import naming_damage, read_bytes, write_json
 from dataenvgym.tasks.base import Purpose, Task
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tasks.judging.panel import Value, krippendorff_alpha
@@ -41,7 +41,6 @@ from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
 from dataenvgym.tasks.metrics.files import EvaluationFiles, read_models, write_models
 from dataenvgym.tasks.metrics.samples import Sample
 from dataenvgym.tasks.rollouts.speakers import CURRENT, StudentSpeaker
-from dataenvgym.workspace import naming_damage
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

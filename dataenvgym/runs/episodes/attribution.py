@@ -16,8 +16,7 @@ from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.records import Model
 from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
 from dataenvgym.runs.episodes.texts import cell, change, one_line, several
-from dataenvgym.storage import read_json, write_json, write_text
-from dataenvgym.workspace import naming_damage
+from dataenvgym.storage import naming_damage, read_json, write_json, write_text
 
 FOLDER = "attribution"
 _FILE, _TABLE = "attribution.json", "table.md"

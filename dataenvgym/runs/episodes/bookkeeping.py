@@ -36,12 +36,11 @@ from dataenvgym.runs.episodes.summary import (
     whole_summary,
 )
 from dataenvgym.runs.episodes.texts import several
-from dataenvgym.storage import read_jsonl, write_json, write_jsonl
+from dataenvgym.storage import naming_damage, read_jsonl, write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.domain import warn_of_unread
 from dataenvgym.teachers.budget import read_usage
-from dataenvgym.workspace import naming_damage
 
 
 class Bookkeeping:

@@ -17,8 +17,7 @@ from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.runs.episodes.summary import Summary, read_summary
-from dataenvgym.storage import read_jsonl
-from dataenvgym.workspace import naming_damage
+from dataenvgym.storage import naming_damage, read_jsonl
 
 Losses = Mapping[str, float]
 """The loss in reward of each problem, by id; 0.0 without one."""

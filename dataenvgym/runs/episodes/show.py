@@ -24,8 +24,8 @@ from dataenvgym.runs.episodes.texts import (
     several,
 )
 from dataenvgym.seeding import derive_rng
+from dataenvgym.storage import naming_damage
 from dataenvgym.teachers.teacher_log import TeacherCall, calls_file, read_calls
-from dataenvgym.workspace import naming_damage
 
 
 def show_calls(

@@ -16,9 +16,9 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, Refusal, Scores
 from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
-from dataenvgym.storage import read_json
+from dataenvgym.storage import naming_damage, read_json
 from dataenvgym.teachers.budget import TeacherUsage
-from dataenvgym.workspace import check_format, naming_damage
+from dataenvgym.workspace import check_format
 
 if TYPE_CHECKING:
     import pandas as pd

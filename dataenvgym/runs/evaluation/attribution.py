@@ -54,14 +54,14 @@ from dataenvgym.runs.episodes.attribution import (
 from dataenvgym.runs.episodes.run_files import RunFiles
 from dataenvgym.runs.evaluation.evaluated_run import compose_for_run
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import read_json, read_jsonl, write_jsonl
+from dataenvgym.storage import naming_damage, read_json, read_jsonl, write_jsonl
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, stage_of, write_dataset
 from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.students.predictors.in_process import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, report_of, task_of
 from dataenvgym.tasks.base import Task
-from dataenvgym.workspace import naming_damage, opened
+from dataenvgym.workspace import opened
 
 _GROUPS = TypeAdapter(
     Annotated[dict[str, Annotated[list[str], Field(min_length=1)]], Field(min_length=1)]

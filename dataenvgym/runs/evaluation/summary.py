@@ -16,13 +16,13 @@ from dataenvgym.records import Model
 from dataenvgym.records.usage import Costs
 from dataenvgym.runs.config.identity import short_name
 from dataenvgym.runs.evaluation.directory import EVALUATIONS, evaluation_files
-from dataenvgym.storage import read_json
+from dataenvgym.storage import naming_damage, read_json
 from dataenvgym.tasks.metrics.files import read_models
 from dataenvgym.tasks.metrics.metric import MetricResult, parse_metric
 from dataenvgym.tasks.metrics.results import EvaluationResults
 from dataenvgym.tasks.metrics.samples import Tally
 from dataenvgym.tasks.metrics.usage import StudentUsage, read_costs, usage_of
-from dataenvgym.workspace import naming_damage, refuse_links
+from dataenvgym.workspace import refuse_links
 
 _AGAIN = "remove it, and `dataenvgym eval` writes it again"
 

@@ -26,9 +26,8 @@ from typing import TypeVar
 from dataenvgym import exact_json
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.storage import read_jsonl, write_jsonl
+from dataenvgym.storage import naming_damage, read_jsonl, write_jsonl
 from dataenvgym.tasks.metrics.samples import Sample
-from dataenvgym.workspace import naming_damage
 
 T = TypeVar("T", bound=Model)
 _ANEW = "--fresh starts the evaluation over"

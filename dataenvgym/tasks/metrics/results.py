@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import naming_damage, read_json, write_json
 from dataenvgym.tasks.adapted_task import report_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.files import EvaluationFiles, write_models
 from dataenvgym.tasks.metrics.judged_samples import JudgedSamples
 from dataenvgym.tasks.metrics.metric import BEST, JudgeResult, Metric, MetricResult
 from dataenvgym.tasks.metrics.samples import Tally, tally_all
-from dataenvgym.workspace import naming_damage
 
 
 class EvaluationResults(Model):

@@ -25,9 +25,8 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.usage import Costs, Usage, add_costs
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import naming_damage, read_json, write_json
 from dataenvgym.tasks.metrics.files import EvaluationFiles
-from dataenvgym.workspace import naming_damage
 
 COSTS = "costs.json"
 
