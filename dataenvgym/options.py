@@ -8,6 +8,9 @@ annotations say more about an option:
     split: Given[Split] = "validation"   # the program passes it: it is not in a configuration
     template: PlainText[str] = ""        # harmless text: never a path, a server, a name of code
 
+Bounds are in the type, and the configuration's values are held against them: pydantic's
+`PositiveInt`, `NonNegativeFloat`, `Share`, `Annotated[int, Ge(2)]`, `Literal["fast", "slow"]`.
+
 Options that several classes share are a group, a frozen dataclass. Groups inherit from each other,
 and `takes` gives a constructor the keywords of a group:
 
@@ -49,6 +52,7 @@ from typing import (
     is_typeddict,
 )
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
@@ -60,6 +64,9 @@ Given = Annotated[ValueT, "given"]
 """An argument that the program passes."""
 PlainText = Annotated[ValueT, "text"]
 """A text that is used as text only, so a received folder may choose it (see `config.received`)."""
+
+Share = Annotated[float, Ge(0), Le(1)]
+"""A number from 0 to 1. Other bounds are pydantic's types, or `Annotated[int, Ge(2)]`."""
 
 P = ParamSpec("P")
 SelfT = TypeVar("SelfT")

@@ -4,7 +4,7 @@
 ConfigurationError names the key.
 
 The options of a section are checked against the annotations of their class before any object is
-built: plain types only (numbers, text, lists, options by name); the class checks everything else.
+built: plain types (numbers, text, lists, options by name) and the bounds in them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -68,6 +69,21 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
         if not fits(value, hint := hints.get(name, Any)):
             found = "null" if value is None else repr(value)
             raise ConfigurationError(f"{key}.{name} is {found}, expected {named(hint)}")
+        _check_bounds(value, hint, f"{key}.{name}")
+
+
+_BEYOND = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "literal_error"}
+
+
+def _check_bounds(value: Any, hint: Any, key: str) -> None:
+    """Refuse a plain value beyond the bounds in its type, such as `Annotated[int, Ge(1)]`."""
+    try:
+        TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        if error.errors()[0]["type"] in _BEYOND:
+            raise ConfigurationError(first_fault(error, key)) from error
+    except (PydanticSchemaGenerationError, PydanticUserError):  # not a type of plain values
+        pass
 
 
 def takes_null(target: Callable[..., Any], name: str) -> bool:

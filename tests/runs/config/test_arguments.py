@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
 
 import pytest
+from annotated_types import Ge
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import Free
+from dataenvgym.options import Free, Share
 from dataenvgym.runs.config import build_task, compose
 from dataenvgym.runs.config.instantiation import check_arguments, named
 
@@ -38,6 +39,8 @@ class Made(Base):
         weights: Mapping[str, float] | None = None,
         mode: Literal["fast", "slow"] = "fast",
         is_on: bool = False,
+        depth: Annotated[int, Ge(1)] | None = None,
+        own: Share = 0.5,
         sizes: tuple[int, ...] = (),
         pair: tuple[int, str] | None = None,
         unknown: Unknown | None = None,
@@ -52,7 +55,7 @@ class Made(Base):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"count": 3, "share": 1, "path": "a", "weights": {"a": 1, "b": 0.5}, "mode": "other"},
+        {"count": 3, "share": 1, "path": "a", "weights": {"a": 1, "b": 0.5}, "mode": "slow"},
         {"path": Path("a"), "weights": None, "sizes": [1, 2], "pair": [1, "a"], "is_on": True},
         {"unknown": "a", "untyped": [1], "limit": None, "names": ["a"], "late": None},
         {"count": object(), "label": "for the base class"},
@@ -74,6 +77,10 @@ def test_values_that_fit_the_annotations_pass(arguments):
         ({"weights": {"a": "b"}}, "thing.weights is {'a': 'b'}, expected options by name or null"),
         ({"weights": ["a"]}, "thing.weights is ['a'], expected options by name or null"),
         ({"mode": 3}, "thing.mode is 3, expected 'fast' or 'slow'"),
+        ({"mode": "other"}, "thing.mode is 'other', expected 'fast' or 'slow'"),
+        ({"depth": 0}, "thing.depth is 0, expected 1 or more"),
+        ({"own": 1.5}, "thing.own is 1.5, expected 1.0 or less"),
+        ({"own": float("nan")}, "thing.own is nan, expected"),
         ({"is_on": "yes"}, "thing.is_on is 'yes', expected true or false"),
         ({"sizes": [1, "2"]}, "thing.sizes is [1, '2'], expected a list"),
         ({"limit": "3"}, "thing.limit is '3', expected a whole number or null"),
