@@ -23,11 +23,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
-from dataenvgym.errors import BrokenFileError, RunDirectoryError
+from dataenvgym.errors import BrokenFileError, DataEnvGymError, RunDirectoryError, first_fault
 from dataenvgym.events import redact, redact_bytes
+
+T = TypeVar("T")
+
+RESTORE = "restore it, or start the run over"
+"""What to do about a damaged file, for messages."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """errno values that mean a full disk."""
@@ -153,20 +160,69 @@ def encoding_fault(data: bytes) -> str | None:
     return name and f"the file seems to be in {name}, expected UTF-8: iconv -f {name} -t UTF-8 FILE"
 
 
-@contextmanager
-def naming_damage(path: Path, way_out: str = "restore it, or start the run over") -> Iterator[None]:
-    """Turn errors of reading a damaged file into one that names it and says what to do.
+def read_model(
+    path: Path,
+    kind: type[T],
+    way_out: str = RESTORE,
+    raising: type[DataEnvGymError] = RunDirectoryError,
+) -> T:
+    """Read a JSON file as a model, or any other type that pydantic validates.
+
+    Args:
+        way_out: what to do about a missing or damaged file, for the message.
+        raising: the class of the error.
 
     Raises:
-        RunDirectoryError: in place of any ValueError, such as those of broken JSON and models.
+        RunDirectoryError: names the file, the first fault, and the way out.
+    """
+    with naming_damage(path, way_out, raising):
+        return TypeAdapter(kind).validate_python(read_json(path))
+
+
+def read_models(
+    path: Path,
+    kind: type[T],
+    way_out: str = RESTORE,
+    raising: type[DataEnvGymError] = RunDirectoryError,
+) -> list[T]:
+    """Read JSON lines as models; the error of `read_model` also names the line."""
+    adapter, found = TypeAdapter(kind), list[T]()
+    try:
+        for value in read_jsonl(path):
+            found.append(adapter.validate_python(value))
+    except (FileNotFoundError, ValueError) as error:
+        is_line = isinstance(error, ValidationError)
+        where = Path(f"{path}, line {len(found) + 1},") if is_line else path
+        with naming_damage(where, way_out, raising):
+            raise
+    return found
+
+
+def write_models(path: Path, models: Iterable[BaseModel]) -> None:
+    """Write one model per line, atomically."""
+    # pydantic writes the same bytes as orjson, and needs no dictionary in between
+    write_jsonl(path, (exact_json.Fragment(model.model_dump_json()) for model in models))
+
+
+@contextmanager
+def naming_damage(
+    path: Path, way_out: str = RESTORE, raising: type[DataEnvGymError] = RunDirectoryError
+) -> Iterator[None]:
+    """Turn errors of reading a file into one that names it and says what to do.
+
+    Raises:
+        RunDirectoryError: in place of FileNotFoundError, and of any ValueError, such as those of
+            broken JSON and models.
     """
     try:
         yield
+    except FileNotFoundError as error:
+        raise raising(f"{path} is missing; {way_out}") from error
     except BrokenFileError as error:  # it names the file and the line
-        raise RunDirectoryError(f"{error}; {way_out}") from error
+        raise raising(f"{error}; {way_out}") from error
     except ValueError as error:
-        reason = " ".join(str(error).split())
-        raise RunDirectoryError(f"{path} is damaged ({reason}); {way_out}") from error
+        fault = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        raise raising(f"{path} is damaged ({' '.join(fault.split())}); {way_out}") from error
 
 
 @contextmanager

@@ -5,16 +5,25 @@ from pathlib import Path
 
 import pytest
 
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
+from dataenvgym.records import Model
 from dataenvgym.storage import (
     hash_files,
     publishing,
     read_json,
     read_jsonl,
+    read_model,
+    read_models,
     remove_folder,
     write_json,
     write_jsonl,
+    write_models,
     write_text,
 )
+
+
+class RowOfFile(Model):
+    seed: int
 
 
 def test_json_and_lines_come_back_as_they_were(tmp_path):
@@ -102,3 +111,22 @@ def test_a_full_disk_is_reported_with_the_file(tmp_path, monkeypatch, number):
             write(tmp_path / "file.json", [1])
         assert caught.value.filename == str(tmp_path / "file.json")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("read", [read_model, read_models])
+@pytest.mark.parametrize("content", [None, "{", '{"seed": "many"}', "[]", "\xff", '{"seed":'])
+def test_a_file_that_is_no_model_is_named_with_its_fault_and_a_way_out(tmp_path, read, content):
+    path = tmp_path / "x.json"
+    if content is not None:
+        path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ConfigurationError, match=r"x\.json.*; remove it"):
+        read(path, RowOfFile, "remove it", ConfigurationError)
+
+
+def test_a_file_of_models_comes_back_and_a_wrong_line_is_named(tmp_path):
+    path = tmp_path / "x.jsonl"
+    write_models(path, [RowOfFile(seed=1), RowOfFile(seed=2)])
+    assert [one.seed for one in read_models(path, RowOfFile)] == [1, 2]
+    path.write_text(path.read_text() + '{"seed": null}\n')
+    with pytest.raises(RunDirectoryError, match=r"line 3.*seed"):
+        read_models(path, RowOfFile)

@@ -20,7 +20,7 @@ from operator import not_
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
@@ -32,16 +32,10 @@ from dataenvgym.errors import (
     check_at_least,
 )
 from dataenvgym.events import counting, warn_run
-from dataenvgym.interfaces import (
-    AdapterJob,
-    Failure,
-    TrainablePredictorInterface,
-    TrainingRun,
-    can,
-)
+from dataenvgym.interfaces import AdapterJob, Failure, TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.records.checksums import marking, reading_marked
-from dataenvgym.storage import read_json, remove_folder, write_json
+from dataenvgym.storage import read_model, remove_folder, write_json
 from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.tasks.adapted_task import attemptable
@@ -252,7 +246,7 @@ def read_saved(file: Path, kind: Any, way_out: str = _AGAIN) -> Any:
     if not file.exists():
         return None
     with reading_marked(file, way_out):
-        return TypeAdapter(kind).validate_python(read_json(file))
+        return read_model(file, kind, way_out)
 
 
 def _begin(folder: Path, content_hash: str) -> None:

@@ -18,7 +18,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.runs.episodes.plots import default_settings, png_of
 from dataenvgym.runs.episodes.tables import table_of
 from dataenvgym.runs.episodes.texts import score
-from dataenvgym.storage import naming_damage, read_json, write_bytes
+from dataenvgym.storage import read_model, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
 
 AXES = {"cents": "US cents for a problem", "seconds": "seconds for a problem"}
@@ -55,8 +55,8 @@ def read_point(given: str, by: str) -> Point:
             f"{place!r} has no results.json, expected a folder of `dataenvgym eval`, as FOLDER or "
             "NAME=FOLDER"
         )
-    with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
-        report = EvaluationResults.model_validate(read_json(path)).report
+    way_out = "remove it, and `dataenvgym eval` writes it again"
+    report = read_model(path, EvaluationResults, way_out).report
     if report is None or report.accuracy is None:
         raise EvaluationError(f"{folder}: none of its problems could be scored")
     scores = report.scores

@@ -28,7 +28,7 @@ from dataenvgym.events import warn_run, without_secrets
 from dataenvgym.interfaces import PredictorInterface, Stateful, can
 from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import MARKS_FILE
-from dataenvgym.storage import naming_damage, read_json, write_json
+from dataenvgym.storage import naming_damage, read_json, read_model, write_json
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.rollouts import describe_speakers
@@ -247,9 +247,4 @@ def state_of(thing: Stateful) -> dict[str, Any]:
 def read_state(path: Path) -> dict[str, Any]:
     """Read the state in the file; RunDirectoryError if it is missing or damaged."""
     way_out = "without it, a resumed run would differ; restore it, or start the run over"
-    if not path.exists():
-        raise RunDirectoryError(f"{path} is missing: {way_out}")
-    with naming_damage(path, way_out):
-        if not isinstance(state := read_json(path), dict):
-            raise ValueError("it is not a JSON object")
-    return state
+    return read_model(path, dict[str, Any], way_out)

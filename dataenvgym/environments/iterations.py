@@ -28,10 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from dataenvgym import exact_json
 from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.environments.overlap import Bands
@@ -54,11 +52,13 @@ from dataenvgym.storage import (
     naming_damage,
     open_file,
     read_bytes,
-    read_json,
     read_jsonl,
+    read_model,
+    read_models,
     write_bytes,
     write_json,
     write_jsonl,
+    write_models,
 )
 from dataenvgym.students.llama_factory import stage_of
 
@@ -136,14 +136,12 @@ class IterationResult(Model):
 
 def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
     """Write completed instances, one per line, atomically."""
-    # pydantic writes the same bytes as orjson, and needs no dictionary in between
-    write_jsonl(path, (exact_json.Fragment(c.model_dump_json()) for c in completed))
+    write_models(path, completed)
 
 
 def read_completed(path: Path) -> list[CompletedTaskInstance]:
     """Read a file that `write_completed` wrote; RunDirectoryError if it is damaged."""
-    with naming_damage(path):
-        return [CompletedTaskInstance.model_validate(value) for value in read_jsonl(path)]
+    return read_models(path, CompletedTaskInstance)
 
 
 class IterationFiles:
@@ -183,9 +181,7 @@ class IterationFiles:
     def read_checked(self) -> CheckedRecords | None:
         """The records with their verdicts, or None before the check."""
         rows = self._read_rows()
-        if (first := next(rows, None)) is None or first.verdict is None:
-            return None
-        return CheckedRecords((first, *rows))
+        return CheckedRecords(rows) if rows and rows[0].verdict is not None else None
 
     def read_records(self, numbers: Container[int] | None = None) -> list[TrainingDatum]:
         """The accepted records, or only those with these numbers, from 0 on."""
@@ -204,11 +200,9 @@ class IterationFiles:
         with self.marks.replacing("records.jsonl") as path:
             write_jsonl(path, (row.model_dump(mode="json") for row in rows))
 
-    def _read_rows(self) -> Iterator[CheckedRecord]:
+    def _read_rows(self) -> list[CheckedRecord]:
         path = self.directory / "records.jsonl"
-        with naming_damage(path):
-            for row in read_jsonl(path) if path.exists() else ():
-                yield CheckedRecord.model_validate(row)
+        return read_models(path, CheckedRecord) if path.exists() else []
 
     def read_bands(self) -> Bands | None:
         """The bands of the accepted records, for finding near duplicates; None if not written."""
@@ -278,8 +272,7 @@ class IterationFiles:
         path = self.directory / name
         if not path.exists():
             return None
-        with naming_damage(path, self.marks.way_out):
-            return TypeAdapter(kind).validate_python(read_json(path))
+        return read_model(path, kind, self.marks.way_out)
 
     def write_more(self, name: str, value: Any) -> None:
         """Write a value, of data models or not, as JSON."""
@@ -290,9 +283,7 @@ class IterationFiles:
 
     def read_result(self) -> IterationResult:
         """The result of the finished iteration; RunDirectoryError if its file is damaged."""
-        path = self.directory / "iteration.json"
-        with naming_damage(path):
-            return IterationResult.model_validate(read_json(path))
+        return read_model(self.directory / "iteration.json", IterationResult)
 
     def write_result(self, result: IterationResult) -> IterationResult:
         """Finish the iteration; return the result with the marks of its files."""

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
 from dataenvgym.storage import (
@@ -24,7 +22,7 @@ from dataenvgym.storage import (
     is_temporary,
     naming_damage,
     read_bytes,
-    read_json,
+    read_model,
     write_json,
 )
 
@@ -53,8 +51,6 @@ class FileMark(Model):
 
 Marks = Mapping[str, FileMark]
 """Marks by the file's path in the folder, with "/" on all systems."""
-
-_MARKS: TypeAdapter[dict[str, FileMark]] = TypeAdapter(dict[str, FileMark])
 
 
 class MarkedFolder:
@@ -124,8 +120,7 @@ class MarkedFolder:
         path = self.directory / MARKS_FILE
         if not path.exists():
             return {}
-        with naming_damage(path, self.way_out):
-            return _MARKS.validate_python(read_json(path))
+        return read_model(path, dict[str, FileMark], self.way_out)
 
     def _write(self, marks: Marks) -> None:
         # sorted, because a resumed run may mark files in another order

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from omegaconf import DictConfig
-from pydantic import ValidationError
 
-from dataenvgym.errors import BrokenFileError, first_fault
+from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
 from dataenvgym.runs.config.run_directory import is_hand_made, read_config
 from dataenvgym.runs.episodes.summary import read_summary
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import read_model, write_json
 
 ModelT = TypeVar("ModelT", bound=Model)
 Measure = Literal["test_gain", "area"]
@@ -121,14 +120,6 @@ def conditions(config: DictConfig) -> Conditions:
     }
 
 
-def read_model(path: Path, kind: type[ModelT], way_out: str) -> ModelT:
-    """Read the JSON in `path` as a model; BrokenFileError names the first fault and the way out."""
-    try:
-        return kind.model_validate(read_json(path))
-    except ValidationError as error:
-        raise BrokenFileError(f"{path} is damaged: {first_fault(error)}; {way_out}") from error
-
-
 def _path(folder: str | Path, task: str) -> Path:
     return Path(folder).expanduser() / (re.sub(r"[^\w.-]+", "_", task) + ".json")
 
@@ -155,7 +146,7 @@ def spread_of_seeds(directory: Path, folder: str | Path = "noise") -> tuple[floa
     task = read_summary(directory).task  # a name from the configuration may need its class
     try:
         model = read_noise(task, folder)
-    except BrokenFileError as error:
+    except RunDirectoryError as error:
         return None, f"without the spread of seeds: {error}"
     known = None if model is None else model.variances.get("test_gain")
     if model is None or known is None or known.gain_seed is None:

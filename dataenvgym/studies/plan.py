@@ -24,9 +24,8 @@ from dataenvgym.records import Model
 from dataenvgym.runs.config.composition import compose
 from dataenvgym.runs.config.identity import check_folder_name, free_keys
 from dataenvgym.runs.config.run_directory import is_done, run_directory
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import read_json, read_model, write_json
 from dataenvgym.studies.grid import Choice, Grid, parse_grid, parsed
-from dataenvgym.studies.noise import read_model
 from dataenvgym.studies.racing import least_seeds
 from dataenvgym.studies.statistics import Test, choose_test
 from dataenvgym.workspace import FORMAT, refuse_format
@@ -309,7 +308,7 @@ def read_state(directory: Path) -> StudyState | None:
     """The state of the study in this folder; None without a study.
 
     Raises:
-        BrokenFileError: if its file is damaged.
+        RunDirectoryError: if its file is damaged.
         FormatError: if another version wrote it.
     """
     path = directory / "study.json"

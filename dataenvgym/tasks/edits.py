@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from dataenvgym.errors import PredictionError
 from dataenvgym.events import counting
@@ -21,7 +20,7 @@ from dataenvgym.interfaces import Failure, SamplingParameters, TeacherInterface
 from dataenvgym.records import Conversation, Model, TaskInstance, TrainingDatum
 from dataenvgym.records.checksums import marking, reading_marked
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import read_jsonl, write_jsonl
+from dataenvgym.storage import read_models, write_jsonl
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,9 @@ def write_edits(
     """
     known: dict[tuple[str, int], WrittenEdit] = {}
     if file.exists():
-        with reading_marked(file, "remove it, and the same command writes the edits again"):
-            written = TypeAdapter(list[WrittenEdit]).validate_python([*read_jsonl(file)])
+        way_out = "remove it, and the same command writes the edits again"
+        with reading_marked(file, way_out):
+            written = read_models(file, WrittenEdit, way_out)
         known = {(w.context, w.sample): w for w in written if not (retry_errors and w.error)}
     wanted = [(context, sample) for sample in range(samples) for context in contexts]
     with counting("self-edits", len(wanted)) as count:

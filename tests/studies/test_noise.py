@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dataenvgym.errors import BrokenFileError, ConfigurationError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.runs.config.composition import compose
 from dataenvgym.studies.budget import budget_notes, budget_warnings, plan_report
 from dataenvgym.studies.noise import (
@@ -103,7 +103,7 @@ def test_a_model_is_read_as_it_was_written_under_any_name_of_a_task(noise, tmp_p
 def test_a_damaged_model_is_named_with_its_file(noise, tmp_path):
     path = write_noise(noise(seeds=9), tmp_path)
     path.write_text(path.read_text().replace('"seeds": 9', '"seeds": "many"'))
-    with pytest.raises(BrokenFileError, match="fit-noise"):
+    with pytest.raises(RunDirectoryError, match="fit-noise"):
         read_noise(TASK, tmp_path)
 
 

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from dataenvgym.errors import BrokenFileError, FormatError
+from dataenvgym.errors import BrokenFileError, RunDirectoryError
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.studies.plan import plan_study, read_state, write_state
 from dataenvgym.studies.study import Study
@@ -69,6 +69,6 @@ def test_a_damaged_state_is_named_by_whoever_reads_it_and_kept(plan):
             lambda: plan_study((*GRID[:1], "seed=range(6)", *SMALL), name="s", race=True),
             lambda: write_state(plan, {}),
         ):
-            with pytest.raises((BrokenFileError, FormatError), match=r"study\.json"):
+            with pytest.raises((BrokenFileError, RunDirectoryError), match=r"study\.json"):
                 read()
         assert path.read_bytes() == before

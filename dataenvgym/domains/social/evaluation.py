@@ -33,12 +33,12 @@ from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.episodes.tables import table_of, uncut
 from dataenvgym.runs.episodes.texts import counts, one_line, score, several
 from dataenvgym.seeding import derive_seed
-from dataenvgym.storage import naming_damage, read_bytes, write_json
+from dataenvgym.storage import read_model, read_models, write_json, write_models
 from dataenvgym.tasks.base import Purpose, Task
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tasks.judging.panel import Value, krippendorff_alpha
 from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
-from dataenvgym.tasks.metrics.files import EvaluationFiles, read_models, write_models
+from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.samples import Sample
 from dataenvgym.tasks.rollouts.speakers import CURRENT, StudentSpeaker
 
@@ -298,8 +298,8 @@ class Scenes:
         path = directory / _TABLE
         if not path.exists():
             return None
-        with naming_damage(path, "remove the file, and `dataenvgym eval` writes it again"):
-            before = DimensionTable.model_validate_json(read_bytes(path))
+        way_out = "remove the file, and `dataenvgym eval` writes it again"
+        before = read_model(path, DimensionTable, way_out)
         names = SocialDomain.model_names(settings) | {"student": before.models["student"]}
         return cls(names, settings.task, are_seats_alike=before.every_seat)
 

@@ -16,7 +16,7 @@ from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.records import Model
 from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
 from dataenvgym.runs.episodes.texts import cell, change, one_line, several
-from dataenvgym.storage import naming_damage, read_json, write_json, write_text
+from dataenvgym.storage import read_model, write_json, write_text
 
 FOLDER = "attribution"
 _FILE, _TABLE = "attribution.json", "table.md"
@@ -208,8 +208,8 @@ def read_attribution(run_directory: Path, results: Sequence[IterationResult]) ->
     path = run_directory / FOLDER / _FILE
     if not path.exists():
         return Attribution()
-    with naming_damage(path, "remove it; `dataenvgym attribute` writes it again"):
-        return Attribution.model_validate(read_json(path)).of(results)
+    way_out = "remove it; `dataenvgym attribute` writes it again"
+    return read_model(path, Attribution, way_out).of(results)
 
 
 def write_attribution(run_directory: Path, attribution: Attribution) -> Path:

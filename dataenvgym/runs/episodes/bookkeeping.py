@@ -36,7 +36,7 @@ from dataenvgym.runs.episodes.summary import (
     whole_summary,
 )
 from dataenvgym.runs.episodes.texts import several
-from dataenvgym.storage import naming_damage, read_jsonl, write_json, write_jsonl
+from dataenvgym.storage import read_models, write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.domain import warn_of_unread
@@ -399,8 +399,8 @@ def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
     path = directory / WARNINGS_FILE
     if not path.exists():
         return ()
-    with naming_damage(path, "remove it, and the run takes its warnings from summary.json"):
-        return tuple(map(RunWarning.model_validate, read_jsonl(path)))
+    way_out = "remove it, and the run takes its warnings from summary.json"
+    return tuple(read_models(path, RunWarning, way_out))
 
 
 def name_of(thing: object) -> str:

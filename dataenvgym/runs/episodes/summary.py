@@ -16,7 +16,7 @@ from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, Refusal, Scores
 from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
-from dataenvgym.storage import naming_damage, read_json
+from dataenvgym.storage import read_model
 from dataenvgym.teachers.budget import TeacherUsage
 from dataenvgym.workspace import check_format
 
@@ -244,8 +244,7 @@ def read_summary(directory: str | Path) -> Summary:
             "(it has one once the base student is evaluated)"
         )
     way_out = "the command that began the run, or run_episode, writes it again"
-    with naming_damage(path, way_out):
-        summary = Summary.model_validate(read_json(path))
+    summary = read_model(path, Summary, way_out)
     for one in summary.iterations:
         if not (
             file := Path(directory) / f"iterations/{one.iteration:03d}/iteration.json"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
+from annotated_types import MinLen
 
 from dataenvgym.environments.iterations import History, IterationResult, folder_of, load_adapter
 from dataenvgym.environments.options import TeachingOptions
@@ -33,7 +33,6 @@ from dataenvgym.errors import (
     check_at_least,
     check_one_of,
     did_you_mean,
-    first_fault,
 )
 from dataenvgym.events import counting
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
@@ -54,7 +53,7 @@ from dataenvgym.runs.episodes.attribution import (
 from dataenvgym.runs.episodes.run_files import RunFiles
 from dataenvgym.runs.evaluation.evaluated_run import compose_for_run
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import naming_damage, read_json, read_jsonl, write_jsonl
+from dataenvgym.storage import read_model, read_models, write_jsonl
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, stage_of, write_dataset
 from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.students.predictors.in_process import InProcessPredictor
@@ -63,9 +62,7 @@ from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, report_
 from dataenvgym.tasks.base import Task
 from dataenvgym.workspace import opened
 
-_GROUPS = TypeAdapter(
-    Annotated[dict[str, Annotated[list[str], Field(min_length=1)]], Field(min_length=1)]
-)
+_GROUPS: Any = Annotated[dict[str, Annotated[list[str], MinLen(1)]], MinLen(1)]
 BY = ("skill", "subskill", "agent", "iteration", "kind", BY_RECORD)
 
 
@@ -157,9 +154,9 @@ class _Work:
         self._folder = training.root.parent / FOLDER
         self._scratch = self._folder / ".retraining.tmp"
         self._path = self._folder / "retrainings.jsonl"
-        with naming_damage(self._path, "remove it: the trainings are then done again"):
-            lines = list(read_jsonl(self._path)) if self._path.exists() else []
-            self._done = {r.key: r for r in map(Retraining.model_validate, lines)}
+        way_out = "remove it: the trainings are then done again"
+        done = read_models(self._path, Retraining, way_out) if self._path.exists() else []
+        self._done = {one.key: one for one in done}
         trainer = getattr(predictor, "trainer", None)
         in_order = isinstance(trainer, InProcessTrainer) and training.stage == "sft"
         self._in_order = trainer if in_order else None
@@ -361,14 +358,9 @@ class TrainedIteration:
 
 
 def _read_groups(path: Path) -> dict[str, list[str]]:
-    try:
-        return _GROUPS.validate_python(read_json(path))
-    except (OSError, ValueError) as error:
-        fault = first_fault(error) if isinstance(error, ValidationError) else error
-        raise ConfigurationError(
-            f"--groups is {str(path)!r}, which cannot be used: {fault}; expected a file with JSON "
-            'such as {"suspicious": ["001-00003", "001-00004"]}'
-        ) from error
+    way_out = 'expected JSON such as {"suspicious": ["001-00003", "001-00004"]} for --groups'
+    found: dict[str, list[str]] = read_model(path, _GROUPS, way_out, ConfigurationError)
+    return found
 
 
 class Retraining(Model):

@@ -16,8 +16,7 @@ from dataenvgym.records import Model
 from dataenvgym.records.usage import Costs
 from dataenvgym.runs.config.identity import short_name
 from dataenvgym.runs.evaluation.directory import EVALUATIONS, evaluation_files
-from dataenvgym.storage import naming_damage, read_json
-from dataenvgym.tasks.metrics.files import read_models
+from dataenvgym.storage import read_model, read_models
 from dataenvgym.tasks.metrics.metric import MetricResult, parse_metric
 from dataenvgym.tasks.metrics.results import EvaluationResults
 from dataenvgym.tasks.metrics.samples import Tally
@@ -80,8 +79,7 @@ def summarize(directory: Path) -> EvaluationSummary | None:
         return None
     refuse_links(directory)
     settings = EVALUATIONS.read(directory)
-    with naming_damage(path, _AGAIN):
-        results = EvaluationResults.model_validate(read_json(path))
+    results = read_model(path, EvaluationResults, _AGAIN)
     tallies = read_models(directory / "tallies.jsonl", Tally, _AGAIN)
     return EvaluationSummary(
         directory=directory,

@@ -23,10 +23,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
-from dataenvgym import exact_json
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.storage import naming_damage, read_jsonl, write_jsonl
+from dataenvgym.storage import read_models, write_models
 from dataenvgym.tasks.metrics.samples import Sample
 
 T = TypeVar("T", bound=Model)
@@ -150,21 +149,3 @@ class EvaluationFiles:
     def is_begun(self) -> bool:
         """True if there is any sample."""
         return any((self.directory / "samples").glob("*.jsonl"))
-
-
-def write_models(path: Path, models: Iterable[Model]) -> None:
-    """Write one model per line, atomically."""
-    write_jsonl(path, (exact_json.Fragment(model.model_dump_json()) for model in models))
-
-
-def read_models(path: Path, kind: type[T], way_out: str) -> list[T]:
-    """Read the models in the file, one per line.
-
-    Args:
-        way_out: what to do about a damaged file, for the message.
-
-    Raises:
-        RunDirectoryError: if the file is damaged.
-    """
-    with naming_damage(path, way_out):
-        return [kind.model_validate(value) for value in read_jsonl(path)]

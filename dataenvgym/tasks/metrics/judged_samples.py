@@ -22,12 +22,12 @@ from dataenvgym.events import tell
 from dataenvgym.records import CompletedTaskInstance, Model
 from dataenvgym.records.model import Note
 from dataenvgym.records.usage import NOTHING, UNKNOWN, Costs, Usage
-from dataenvgym.storage import write_json
+from dataenvgym.storage import read_models, write_json, write_models
 from dataenvgym.tasks.judging import Judged, RubricJudge
 from dataenvgym.tasks.judging.rubric import RubricVerdict
 from dataenvgym.tasks.judging.verdict_asks import UNREADABLE
 from dataenvgym.tasks.metrics.estimators import best_of_k, estimate
-from dataenvgym.tasks.metrics.files import EvaluationFiles, read_models, write_models
+from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.metric import JUDGE, JudgeResult, Metric, MetricResult
 
 _ASKED_AGAIN = "remove the file, and the same command asks the judges again"

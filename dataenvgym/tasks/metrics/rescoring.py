@@ -19,12 +19,12 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters, can
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.tool_formats import as_reply
-from dataenvgym.storage import publishing, write_json, write_text
+from dataenvgym.storage import publishing, write_json, write_models, write_text
 from dataenvgym.tasks.adapted_task import known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.judging import RubricJudge
 from dataenvgym.tasks.metrics.additions import AddedTable, EvaluationAddition
-from dataenvgym.tasks.metrics.files import EvaluationFiles, write_models
+from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import judge_samples
 from dataenvgym.tasks.metrics.metric import ERROR_RATE, Metric
 from dataenvgym.tasks.metrics.results import EvaluationResults, results_before, results_of

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
-from dataenvgym.storage import naming_damage, read_json, write_json
+from dataenvgym.storage import read_model, write_json, write_models
 from dataenvgym.tasks.adapted_task import report_of
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.metrics.files import EvaluationFiles, write_models
+from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import JudgedSamples
 from dataenvgym.tasks.metrics.metric import BEST, JudgeResult, Metric, MetricResult
 from dataenvgym.tasks.metrics.samples import Tally, tally_all
@@ -96,8 +96,8 @@ def results_before(files: EvaluationFiles) -> dict[str, MetricResult]:
     """The metrics in `results.json` by name; RunDirectoryError if the file is damaged."""
     if not (path := files.directory / "results.json").exists():
         return {}
-    with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
-        written = EvaluationResults.model_validate(read_json(path))
+    way_out = "remove it, and `dataenvgym eval` writes it again"
+    written = read_model(path, EvaluationResults, way_out)
     return {metric.name: metric for metric in written.metrics}
 
 

@@ -12,9 +12,10 @@ from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_leas
 from dataenvgym.events import counting
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import TaskInstance, check_ids
+from dataenvgym.storage import write_models
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for, sample_seed
-from dataenvgym.tasks.metrics.files import EvaluationFiles, write_models
+from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.samples import samples_of
 from dataenvgym.tasks.metrics.usage import metered
 

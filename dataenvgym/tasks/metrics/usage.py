@@ -25,7 +25,7 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.usage import Costs, Usage, add_costs
-from dataenvgym.storage import naming_damage, read_json, write_json
+from dataenvgym.storage import read_model, write_json
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 
 COSTS = "costs.json"
@@ -210,8 +210,7 @@ def read_costs(directory: Path) -> EvaluationCosts | None:
     path = directory / COSTS
     if not path.exists():
         return None
-    with naming_damage(path, "remove it, and `dataenvgym eval` writes it again"):
-        return EvaluationCosts.model_validate(read_json(path))
+    return read_model(path, EvaluationCosts, "remove it, and `dataenvgym eval` writes it again")
 
 
 def _usages(files: EvaluationFiles, samples: int) -> list[SampleUsage]:
@@ -224,5 +223,4 @@ def _path(files: EvaluationFiles, part: Path) -> Path:
 
 
 def _read(path: Path) -> SampleUsage:
-    with naming_damage(path, "remove it: only tokens and seconds are lost"):
-        return SampleUsage.model_validate(read_json(path))
+    return read_model(path, SampleUsage, "remove it: only tokens and seconds are lost")

@@ -10,7 +10,7 @@ from dataenvgym.domains.social.evaluation import EpisodeRow
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.records.store import open_store
-from dataenvgym.tasks.metrics.files import read_models
+from dataenvgym.storage import read_models
 from tests.domains.social.sotopia_clone import evaluations, write_clone
 from tests.domains.social.test_sotopia import ANN, SCENE
 from tests.teachers.conftest import FakeServer
