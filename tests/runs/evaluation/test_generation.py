@@ -33,7 +33,7 @@ class Model:
 
     def say(self, conversation, sampling):
         if Path("stop").exists():
-            left = int(Path("stop").read_text())
+            left = int(Path("stop").read_text() or 0)  # a thread of before may be writing it
             if not left:
                 raise KeyboardInterrupt
             Path("stop").write_text(str(left - 1))
