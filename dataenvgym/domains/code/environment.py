@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import NonNegativeInt, PositiveInt
+
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
-from dataenvgym.errors import ConfigurationError, check_at_least, shorten
+from dataenvgym.errors import shorten
 from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
@@ -49,12 +51,12 @@ class CodeOptions(PromptOptions):
     """
 
     sandbox: str | Callable[..., Sandbox] = "bubblewrap"
-    workers: int = 2
+    workers: PositiveInt = 2
     packages: bool = False
     limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS
-    max_turns: int = 1
+    max_turns: PositiveInt = 1
     feedback: PlainText[str] = FEEDBACK
-    message_limit: int = 1000
+    message_limit: NonNegativeInt = 1000
 
 
 class CodeEnvironment(TaskEnvironment):
@@ -87,11 +89,6 @@ class CodeEnvironment(TaskEnvironment):
             template=options.template,
             render_mode=render_mode,
         )
-        if FAILURE not in options.feedback:
-            raise ConfigurationError(
-                f"feedback is {options.feedback!r}, expected a text with {FAILURE} in it"
-            )
-        check_at_least(0, message_limit=options.message_limit)
         self.limits = checked_limits(options.limits)
         self.feedback = options.feedback
         self.message_limit = options.message_limit

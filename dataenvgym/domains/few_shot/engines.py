@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, PositiveInt
 
 from dataenvgym.domains.few_shot.augmentations import (
     MOST_EXAMPLES,
@@ -21,7 +21,7 @@ from dataenvgym.domains.few_shot.augmentations import (
 )
 from dataenvgym.domains.few_shot.domain import FewShotDomain, problem_id
 from dataenvgym.domains.few_shot.problem import FewShotProblem, text_of
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import (
     Failure,
@@ -79,9 +79,8 @@ class GridEditEngine:
         use_chain_augmentations: bool = False,
         use_repeat_augmentations: bool = False,
         at_test_time: bool = False,
-        examples_per_problem: int = 10,
+        examples_per_problem: PositiveInt = 10,
     ) -> None:
-        check_at_least(1, examples_per_problem=examples_per_problem)
         self._task = task
         if not isinstance(self._task.domain, FewShotDomain):
             raise ConfigurationError(
@@ -255,7 +254,7 @@ class GridSelfEditEngine(GridEditEngine):
         temperature: float = 0.8,
         max_tokens: int = 128,
         at_test_time: bool = False,
-        examples_per_problem: int = 10,
+        examples_per_problem: PositiveInt = 10,
     ) -> None:
         super().__init__(task, at_test_time=at_test_time, examples_per_problem=examples_per_problem)
         self._teacher = teacher

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import PositiveInt
 
 from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.problem import (
@@ -151,7 +152,7 @@ class PocketFewShotOptions(PocketOptions, PromptOptions):
     n_test: int = 80
     sampling: SamplingParameters = SamplingParameters(max_tokens=16)
     student: str = "pocket-few-shot-v1"
-    max_turns: int = 1
+    max_turns: PositiveInt = 1
 
 
 class PocketFewShotTask(Task):

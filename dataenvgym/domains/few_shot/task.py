@@ -15,7 +15,10 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+from pydantic import PositiveInt
 
 from dataenvgym import exact_json
 from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
@@ -66,8 +69,8 @@ class FewShotOptions(TaskOptions, RowOptions, PromptOptions):
     template: PlainText[str] = TEMPLATE
     sampling: SamplingParameters = SamplingParameters(max_tokens=2048)
     ids: str | Path | Sequence[str | int] | None = None
-    max_turns: int = ATTEMPTS
-    views: int = 1
+    max_turns: PositiveInt = ATTEMPTS
+    views: Annotated[int, Ge(1), Le(len(SYMMETRIES) + 1)] = 1
 
 
 class FewShotTask(Task):
@@ -80,10 +83,6 @@ class FewShotTask(Task):
 
     @takes(FewShotOptions)
     def __init__(self, options: FewShotOptions) -> None:
-        if not 1 <= options.views <= len(SYMMETRIES) + 1:
-            raise ConfigurationError(
-                f"views is {options.views}, expected 1 to {len(SYMMETRIES) + 1}"
-            )
         self._views = [*SYMMETRIES][: options.views - 1]
         self._ids = None if options.ids is None else ids_in(options.ids)
         domain = FewShotDomain(options.prompt, max_turns=options.max_turns)

@@ -21,11 +21,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, LabeledAnswer, SupervisedDatum, TaskInstance
@@ -160,11 +161,6 @@ class PocketKnowledge(PocketFamily[FactProblem]):
     def __init__(self, n_people: int | None = None) -> None:
         self.people: Mapping[Split, Sequence[str]] = dict.fromkeys(SPLITS, NAMES)
         if n_people is not None:
-            if not 1 <= n_people <= len(OTHERS) // len(SPLITS):
-                raise ConfigurationError(
-                    f"n_people is {n_people}, expected 1 to {len(OTHERS) // len(SPLITS)}, or null "
-                    "for the eight people of all splits"
-                )
             mixed = derive_rng(0, "made-up people").permutation(OTHERS).tolist()
             self.people = {
                 split: mixed[at :: len(SPLITS)][:n_people] for at, split in enumerate(SPLITS)
@@ -256,7 +252,7 @@ class PocketKnowledgeOptions(PocketOptions, PromptOptions):
     n_test: int = 100
     sampling: SamplingParameters = SamplingParameters(max_tokens=24)
     student: str = "pocket-knowledge-v1"
-    n_people: int | None = None
+    n_people: Annotated[int, Ge(1), Le(80)] | None = None
 
 
 class PocketKnowledgeTask(Task):

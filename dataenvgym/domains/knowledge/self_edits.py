@@ -15,20 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, PositiveInt
 
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
 from dataenvgym.domains.knowledge.sequences import SplitBy, train_sequences
-from dataenvgym.errors import (
-    BudgetSpentError,
-    ConfigurationError,
-    PredictionError,
-    check_at_least,
-    check_one_of,
-)
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
     Failure,
@@ -106,7 +100,7 @@ class SelfEditEngine:
         teacher: TeacherInterface | None = None,
         *,
         style: Style = "implications",
-        samples: int = 5,
+        samples: PositiveInt = 5,
         split: SplitBy = "lines",
         append_passage: bool = True,
         prompt: Prompt | Mapping[str, Any] | str | None = None,
@@ -114,9 +108,6 @@ class SelfEditEngine:
         top_p: float = 0.95,
         max_tokens: int = 1024,
     ) -> None:
-        check_at_least(1, samples=samples)
-        check_one_of(get_args(Style), style=style)
-        check_one_of(get_args(SplitBy), split=split)
         if style == "passage" and (prompt is not None or not append_passage):
             raise ConfigurationError(
                 "style is 'passage', in which nothing is written and the passage is learned: "

@@ -25,10 +25,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import PositiveInt
+
 from dataenvgym import exact_json
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import GradedBy
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
@@ -65,7 +67,7 @@ class KnowledgeOptions(TaskOptions, RowOptions, PromptOptions):
     _: KW_ONLY
     name: str = "knowledge"
     graded_by: GradedBy = "exact_match"
-    n_passages: int | None = None
+    n_passages: PositiveInt | None = None
     template: PlainText[str] = QUESTION_AND_ANSWER
     sampling: SamplingParameters = SamplingParameters(max_tokens=64, stop=("\n",))
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
@@ -81,8 +83,6 @@ class KnowledgeTask(Task):
 
     @takes(KnowledgeOptions)
     def __init__(self, options: KnowledgeOptions) -> None:
-        if options.n_passages is not None:
-            check_at_least(1, n_passages=options.n_passages)
         domain = KnowledgeDomain(options.prompt, graded_by=options.graded_by)
         source = RowSource(
             options.sources,

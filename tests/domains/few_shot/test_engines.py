@@ -159,11 +159,6 @@ def test_a_task_without_grids_is_refused(engine):
         engine(PocketMathTask())
 
 
-def test_examples_per_problem_is_at_least_one(task):
-    with pytest.raises(ConfigurationError, match="examples_per_problem is 0"):
-        GridEditEngine(task, examples_per_problem=0)
-
-
 # --- self-edits ---
 
 

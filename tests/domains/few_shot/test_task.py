@@ -216,12 +216,6 @@ def test_other_ids_are_refused(ids, small, tmp_path):
 # --- options ---
 
 
-@pytest.mark.parametrize("views", [0, 9])
-def test_there_are_one_to_eight_views(views, small):
-    with pytest.raises(ConfigurationError, match=f"views is {views}"):
-        FewShotTask(small, views=views)
-
-
 def test_views_are_of_evaluated_problems_only(small):
     task = FewShotTask(small, views=8)
     plain = FewShotTask(small)

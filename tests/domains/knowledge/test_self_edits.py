@@ -226,9 +226,7 @@ def test_a_task_without_passages_is_refused():
         engine.prepare()
 
 
-def test_wrong_options_name_the_right_ones(task):
-    with pytest.raises(ConfigurationError, match="style is 'haiku'"):
-        SelfEditEngine(task, style="haiku")
+def test_a_prompt_without_the_passage_is_refused(task):
     with pytest.raises(ConfigurationError, match="has no \\{passage\\}"):
         SelfEditEngine(task, prompt={"user": "Write."})
 
