@@ -29,7 +29,7 @@ from dataenvgym.domains.social.actions import (
     write_action,
 )
 from dataenvgym.domains.social.environment import SOLVED
-from dataenvgym.domains.social.evaluators import DIMENSIONS
+from dataenvgym.domains.social.evaluators import DIMENSIONS, DimensionName
 from dataenvgym.domains.social.problem import SocialProblem
 from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules, SceneState
@@ -110,7 +110,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         instances: Sequence[TaskInstance] | None = None,
         *,
         rules: Rules | None = None,
-        dimensions: Sequence[str] = ("goal",),
+        dimensions: Sequence[DimensionName] = ("goal",),
         others: Mapping[str, PredictorInterface | TeacherInterface] | None = None,
         every_seat: bool = False,
         render_mode: str | None = None,

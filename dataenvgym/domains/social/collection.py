@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
 from dataenvgym.domains.social.scene_log import SceneLog
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean, first_fault
 from dataenvgym.records.store import Kind, Store
 from dataenvgym.storage import read_json, read_jsonl, write_json
 
@@ -31,35 +31,18 @@ P = TypeVar("P", Character, Scene, RelationshipProfile, SceneLog)
 
 
 @dataclass(frozen=True)
-class Origin:
-    """The place of profiles, for messages.
-
-    Attributes:
-        files: the place of the entries of a kind, such as "characters" -> "my/characters.json".
-        names: of fields there, where they differ from ours.
-    """
-
-    files: Mapping[str, str]
-    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def entry(self, kind: str, id: str, field: str) -> str:
-        """A field of an entry, for messages."""
-        name = self.names.get(kind, {}).get(field, field)
-        return f"{self.files.get(kind, kind)}, {id!r}, field {name!r}"
-
-
-@dataclass(frozen=True)
 class Profiles:
     """Characters and scenes by id, and the relationships between characters; all names exist.
 
     Attributes:
+        files: the places of the kinds, for messages: "characters" -> "my/characters.json".
         listed_seats: by subset and scene, the seats that the student takes with `seats=listed`.
     """
 
     characters: Mapping[str, Character]
     scenes: Mapping[str, Scene]
     relationships: Mapping[str, RelationshipProfile]
-    origin: Origin = Origin({})
+    files: Mapping[str, str] = field(default_factory=dict)
     listed_seats: Mapping[str, Mapping[str, tuple[int, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,8 +57,10 @@ class Profiles:
         found = [s for s in self.scenes.values() if subset == "all" or subset in s.subsets]
         if not found:
             known = {name for scene in self.scenes.values() for name in scene.subsets}
-            check_one_of(["all", *sorted(known)], scenes=subset)
-            raise ConfigurationError("there are no scenes in the profiles, expected at least one")
+            raise ConfigurationError(
+                f"scenes is {subset!r}, and the profiles have no such scenes, only: "
+                f"{', '.join(['all', *sorted(known)])}.{did_you_mean(subset, known)}"
+            )
         return found
 
     def know_each_other_as(self, one: str, other: str, relationship: Relationship) -> bool:
@@ -99,9 +84,8 @@ class Profiles:
         for name in names:
             if name not in self.characters:
                 raise InvalidInstanceError(
-                    f"{self.origin.entry(kind, id, field)}: there is no character {name!r}."
-                    f"{did_you_mean(name, self.characters)} Add it to "
-                    f"{self.origin.files.get('characters', 'the characters')}"
+                    f"{self.files.get(kind, kind)}, {id!r}, {field}: there is no character "
+                    f"{name!r}.{did_you_mean(name, self.characters)}"
                 )
 
 
@@ -114,7 +98,7 @@ def by_id(entries: Iterable[tuple[str, P]], *, field: str = "id") -> dict[str, P
     found: dict[str, P] = {}
     for place, profile in entries:
         if profile.id in found:
-            raise InvalidInstanceError(f"{place}, field {field!r}: {profile.id!r} occurs twice")
+            raise InvalidInstanceError(f"{place}, {field}: {profile.id!r} occurs twice")
         found[profile.id] = profile
     return found
 
@@ -130,7 +114,7 @@ def read_profiles(folder: str | Path) -> Profiles:
     ours: dict[str, Any] = {
         kind.name: by_id(_entries(folder / f"{kind.name}.json", kind.model)) for kind in _KINDS
     }
-    return Profiles(**ours, origin=Origin({name: str(folder / f"{name}.json") for name in ours}))
+    return Profiles(**ours, files={name: str(folder / f"{name}.json") for name in ours})
 
 
 def write_profiles(folder: str | Path, profiles: Profiles) -> None:
@@ -178,8 +162,8 @@ def read_entries(path: Path) -> list[Any]:
     return entries
 
 
-def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | None = None) -> M:
-    """The profile in a JSON value; if it is not valid, the error names place and field.
+def parse(model: type[M], value: Any, place: str, names: Mapping[str, str] = {}) -> M:
+    """The profile in a JSON value; InvalidInstanceError names place and field.
 
     Args:
         names: of fields in the file, where they differ from those of the model.
@@ -187,11 +171,6 @@ def parse(model: type[M], value: Any, place: str, *, names: Mapping[str, str] | 
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        loc = [str(part) for part in first["loc"]]
-        if loc and names:
-            loc[0] = names.get(loc[0], loc[0])
-        field = f", field {'.'.join(loc)!r}" if loc else ""
-        got = "" if first["type"] == "missing" or not loc else f" (got {first['input']!r:.80})"
-        message = first["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
-        raise InvalidInstanceError(f"{place}{field}: {message}{got}") from error
+        top = next(map(str, error.errors()[0]["loc"]), "")
+        fault = first_fault(error, names.get(top, top), skip=1)
+        raise InvalidInstanceError(f"{place}, {fault}") from error

@@ -8,15 +8,15 @@ that failed gives no score, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import fsum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from dataenvgym.errors import EvaluationError, check_one_of
+from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Model
 from dataenvgym.records.model import Text
@@ -52,6 +52,15 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "goal": Dimension(0, 10, "How far does it reach its goal?"),
 }
 """By name, in the order of scoring."""
+DimensionName = Literal[
+    "believability",
+    "relationship",
+    "knowledge",
+    "secret",
+    "social_rules",
+    "financial_and_material",
+    "goal",
+]
 
 
 class DimensionVerdict(Model):
@@ -61,20 +70,8 @@ class DimensionVerdict(Model):
     score: int
 
 
-@dataclass(frozen=True)
-class JudgedCharacter:
-    """The verdicts of judges on a character.
-
-    Attributes:
-        scores: of each judged dimension; empty if too few judges gave a verdict.
-        by_judge, reasons: of each dimension, the score and the reason of each judge.
-        unscored: for judges without a verdict, the reason.
-    """
-
-    scores: Mapping[str, float]
-    by_judge: Mapping[str, Mapping[str, float]]
-    reasons: Mapping[str, Mapping[str, str]]
-    unscored: Mapping[str, str]
+Given = Mapping[str, Mapping[str, tuple[float, str]]]
+"""By judge and dimension, the score and the reason."""
 
 
 def judge_character(
@@ -84,11 +81,10 @@ def judge_character(
     scene: str,
     dialogue: str,
     others: str = "",
-    dimensions: Collection[str] = tuple(DIMENSIONS),
+    dimensions: Sequence[str] = tuple(DIMENSIONS),
     judges: Sequence[str] = ("judge",),
-    min_judges: int = 1,
     **asking: Any,
-) -> Generator[Ask, Reply, JudgedCharacter]:
+) -> Generator[Ask, Reply, tuple[Given, Mapping[str, str]]]:
     """Ask judges to score a character: `yield from` it in a task environment.
 
     Args:
@@ -98,29 +94,25 @@ def judge_character(
         dialogue: the words and actions (see `judging.dialogue_text`).
         others: all true facts about the other characters.
         judges: the names of the speakers to ask.
-        min_judges: see `judging.combine`; the mean of the judges counts.
         asking: further arguments of `judge_ask`.
 
-    Raises:
-        ConfigurationError: for a dimension that does not exist.
+    Returns:
+        the scores, and the reasons of the judges without a verdict.
     """
-    names = tuple(in_order(dimensions))
     asks = "\n".join(
-        f"- {n} ({DIMENSIONS[n].low} to {DIMENSIONS[n].high}): {DIMENSIONS[n].asks}" for n in names
+        f"- {n} ({DIMENSIONS[n].low} to {DIMENSIONS[n].high}): {DIMENSIONS[n].asks}"
+        for n in dimensions
     )
-    verdict = dimensions_verdict(names)
+    verdict = dimensions_verdict(tuple(dimensions))
     texts = {"profile": profile, "others": others, "scene": scene, "dialogue": dialogue}
     values = {"who": who, "dimensions": asks}
     asked = question("social_dimensions", verdict, data=texts, values=values)
     judged = yield from panel_ask(asked, verdict, who=judges, **asking)
-    given = {n: {judge: getattr(v, n) for judge, v in judged.verdicts.items()} for n in names}
-    scores = {n: judged.score(f"{n}.score", "mean", min_judges=min_judges) for n in names}
-    return JudgedCharacter(
-        {name: score for name, score in scores.items() if score is not None},
-        {n: {judge: float(one.score) for judge, one in of.items()} for n, of in given.items()},
-        {n: {judge: one.reason for judge, one in of.items()} for n, of in given.items()},
-        judged.unscored,
-    )
+    given = {
+        judge: {n: (float((one := getattr(of, n)).score), one.reason) for n in dimensions}
+        for judge, of in judged.verdicts.items()
+    }
+    return given, judged.unscored
 
 
 def overall(scores: Mapping[str, float]) -> float | None:
@@ -128,14 +120,11 @@ def overall(scores: Mapping[str, float]) -> float | None:
 
     Raises:
         EvaluationError: for a score outside its range.
-        ConfigurationError: for a dimension that does not exist.
     """
-    for name in in_order(scores):
+    for name, score in scores.items():
         low, high = DIMENSIONS[name].low, DIMENSIONS[name].high
-        if not low <= scores[name] <= high:
-            raise EvaluationError(
-                f"the score of {name!r} is {scores[name]}, expected {low} to {high}"
-            )
+        if not low <= score <= high:
+            raise EvaluationError(f"the score of {name!r} is {score}, expected {low} to {high}")
     if scores.keys() != DIMENSIONS.keys():
         return None
     return fsum(scores.values()) / len(DIMENSIONS)
@@ -150,14 +139,3 @@ def dimensions_verdict(names: tuple[str, ...]) -> type[Model]:
         title = name.title().replace("_", "")
         fields[name] = create_model(title, __base__=DimensionVerdict, score=score), ...
     return create_model("SocialVerdict", __base__=Model, **fields)
-
-
-def in_order(names: Collection[str]) -> list[str]:
-    """The names of dimensions, in our order.
-
-    Raises:
-        ConfigurationError: for a dimension that does not exist.
-    """
-    for name in names:
-        check_one_of(DIMENSIONS, dimensions=name)
-    return [name for name in DIMENSIONS if name in names]

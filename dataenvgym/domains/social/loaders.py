@@ -8,18 +8,20 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import Literal
 
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
 from dataenvgym.domains.social.collection import Profiles
 from dataenvgym.domains.social.problem import MODEL, SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Relationship, Scene
-from dataenvgym.domains.social.scripted_partners import temperament
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least
+from dataenvgym.domains.social.scripted_partners import Partner
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.options import THIRDS
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 Seats = Literal["first", "second", "both", "listed"]
-FAIR = "fair"
+FAIR: Partner = "fair"
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,13 @@ class SceneOptions:
 
     scenes: str = "all"
     seats: Seats = "both"
-    partner: str = FAIR
+    partner: Partner = FAIR
     _: KW_ONLY
     name: str = "social"
-    casts_per_scene: int = 1
-    fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
+    casts_per_scene: PositiveInt = 1
+    fractions: Mapping[Split, NonNegativeFloat] = field(default_factory=lambda: THIRDS)
     seed: int = 0
-    trial: int = 0
+    trial: NonNegativeInt = 0
 
 
 class SceneSource(Source):
@@ -67,15 +69,8 @@ class SceneSource(Source):
     has_one_source = True
 
     def __init__(self, profiles: Profiles, options: SceneOptions) -> None:
-        check_at_least(1, casts_per_scene=options.casts_per_scene)
-        fractions, partner = options.fractions, options.partner
-        self._shares = [fractions.get(split, 0.0) for split in SPLITS]
-        if min(self._shares) < 0 or not sum(self._shares) > 0 or fractions.keys() - {*SPLITS}:
-            raise ConfigurationError(
-                f"fractions are {dict(fractions)}, expected shares of {', '.join(SPLITS)}"
-            )
-        if partner != MODEL:
-            temperament(partner)
+        partner = options.partner
+        self._shares = [options.fractions.get(split, 0.0) for split in SPLITS]
         found = profiles.scenes_in(options.scenes)
         self._n_scenes = len(found)
         self._scenes = [s for s in found if partner == MODEL or s.deal is not None]
@@ -163,9 +158,8 @@ def casts(profiles: Profiles, scene: Scene) -> Iterator[tuple[str, ...]]:
     named = (c for c in scene.casts if all(one in fit for one, fit in zip(c, fits, strict=False)))
     found = named if scene.casts else _extended(profiles, scene, fits, ())
     if (first := next(found, None)) is None:
-        field = "casts" if scene.casts else "relationship"
         raise InvalidInstanceError(
-            f"{profiles.origin.entry('scenes', scene.id, field)}: no characters that are "
+            f"{profiles.files.get('scenes', 'scenes')}, {scene.id!r}: no characters that are "
             f"{scene.relationship.value!r} to each other have the ages and occupations of the seats"
         )
     yield first

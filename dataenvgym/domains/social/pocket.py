@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dataenvgym.domains.social.environment import PlayOptions
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.procedural_problem import TURN_LIMIT
-from dataenvgym.domains.social.scene import Rules
+from dataenvgym.domains.social.scene import Rules, TurnLimit
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task
@@ -31,7 +31,7 @@ class PocketSocialOptions(PocketOptions, PlayOptions):
         sampling: how the student answers; the pocket student's longest message takes 14 tokens.
     """
 
-    turn_limit: int = TURN_LIMIT
+    turn_limit: TurnLimit = TURN_LIMIT
     partner_sampling: SamplingParameters = GREEDY
     sampling: SamplingParameters = GREEDY
     student: str = "pocket-social-v1"

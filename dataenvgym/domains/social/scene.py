@@ -10,17 +10,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple
+
+from annotated_types import Ge, Le
+from pydantic import NonNegativeInt
 
 from dataenvgym.domains.social.actions import ALL_KINDS, NOTHING, Action, ActionKind
 from dataenvgym.domains.social.bargaining import Acts, Trade
 from dataenvgym.domains.social.profiles import Character, Scene, as_seen_by
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, shorten
+from dataenvgym.errors import shorten
 from dataenvgym.seeding import derive_seed
 
 Order = Literal["round_robin", "random", "simultaneous"]
 Ends = Literal["sotopia", "epo"]
 MOST_TURNS = 1000
+TurnLimit = Annotated[int, Ge(1), Le(MOST_TURNS)]
 _EPO_KINDS = (ActionKind.NONE, ActionKind.SPEAK, ActionKind.LEAVE)
 
 
@@ -36,8 +40,8 @@ class TurnOptions:
     """
 
     order: Order = "round_robin"
-    turn_limit: int = 20
-    most_stale: int = 2
+    turn_limit: TurnLimit = 20
+    most_stale: NonNegativeInt = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +58,10 @@ class Rules(TurnOptions):
     Attributes:
         ends: "sotopia" or "epo".
         kinds: the allowed actions.
-
-    Raises:
-        ConfigurationError: for an order that does not exist, and for limits out of range.
     """
 
     ends: Ends = "sotopia"
     kinds: tuple[ActionKind, ...] = ALL_KINDS
-
-    def __post_init__(self) -> None:
-        check_one_of(get_args(Order), order=self.order)
-        if not 1 <= self.turn_limit <= MOST_TURNS:
-            raise ConfigurationError(f"turn_limit is {self.turn_limit}, expected 1 to {MOST_TURNS}")
-        check_at_least(0, most_stale=self.most_stale)
 
 
 def rules_of(name: Ends, options: TurnOptions = TurnOptions()) -> Rules:
@@ -76,7 +71,6 @@ def rules_of(name: Ends, options: TurnOptions = TurnOptions()) -> Rules:
     Optimization for Strategic Reasoning in LLMs via RL"): scenes end as in its code, and the
     actions are none, speak and leave.
     """
-    check_one_of(get_args(Ends), rules=name)
     turns = {each.name: getattr(options, each.name) for each in fields(TurnOptions)}
     return Rules(**turns, ends=name, kinds=_EPO_KINDS if name == "epo" else ALL_KINDS)
 

@@ -13,18 +13,23 @@ import unicodedata
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from dataenvgym.domains.social.actions import ActionKind
 from dataenvgym.domains.social.bargaining import Trade
-from dataenvgym.domains.social.evaluators import DIMENSIONS, in_order, judge_character, overall
+from dataenvgym.domains.social.evaluators import (
+    DIMENSIONS,
+    DimensionName,
+    Given,
+    judge_character,
+    overall,
+)
 from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
 from dataenvgym.domains.social.prompts import dialogue, profile_text, situation_text
 from dataenvgym.domains.social.scene import SceneState, bargains_of
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.tasks.judging import Judged, dialogue_text, panel_ask
 from dataenvgym.tasks.words import plain
@@ -102,44 +107,25 @@ class Scoring:
     """The dimensions and seats to score.
 
     Attributes:
-        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal` is one of them. If
-            all are, `overall` is their mean.
+        dimensions: the dimensions to score, of `evaluators.DIMENSIONS`; `goal`, the reward, is
+            always scored. If all are, `overall` is their mean.
         judges: the speakers that score the dimensions that the scene's rules do not; the mean of
             several counts.
         scored: "student": the student's seat; "all": every seat, for the record.
-        judge_prompt: "sotopia" (the installed package) or the folder of a clone of Sotopia: each
-            judge is asked once about all seats, with Sotopia's question and ranges; None asks about
-            each seat (prompt `social_dimensions`).
-
-    Raises:
-        ConfigurationError: for a dimension that does not exist, without `goal`, without judges,
-            for other values of `scored`, and if Sotopia's sources are not there.
+        judge_prompt: "sotopia" asks each judge once about all seats, with Sotopia's question and
+            ranges; None asks about each seat (prompt `social_dimensions`).
     """
 
-    dimensions: Sequence[str] = ("goal",)
+    dimensions: Sequence[DimensionName] = ("goal",)
     judges: Sequence[str] = ("judge",)
     scored: Scored = "student"
-    judge_prompt: str | Path | None = None
-
-    def __post_init__(self) -> None:
-        in_order(self.dimensions)
-        if "goal" not in self.dimensions:
-            raise ConfigurationError(
-                f"dimensions are {list(self.dimensions)}, without 'goal', which is the reward: "
-                "add it"
-            )
-        judges = self.judges
-        if isinstance(judges, str) or not judges or len({*judges}) < len(judges):
-            raise ConfigurationError(
-                f"judges is {judges!r}, expected names of speakers, each once, such as [judge]"
-            )
-        if self.judge_prompt is not None:
-            _sotopia_judge(self.judge_prompt)  # raises here if it cannot be read
+    judge_prompt: Literal["sotopia"] | None = None
 
     def to_judge(self, scene: Scene, seat: int) -> list[str]:
         """The dimensions of a seat that need the judges."""
         by_rule = scored_by_rule(scene, seat)
-        return [name for name in self.dimensions if name not in by_rule]
+        wanted = {*self.dimensions, "goal"}.difference(by_rule)
+        return [name for name in DIMENSIONS if name in wanted]
 
     def of_seats(
         self, state: SceneState, seats: Iterable[int]
@@ -152,88 +138,59 @@ class Scoring:
         Raises:
             SpeakerError: if no judge gives a verdict, under the name of the first judge.
         """
-        found: list[SeatScores | None] = [None for _ in state.cast.seats]
-        asked = [seat for seat in state.cast.seats if seat in set(seats)]
-        if self.judge_prompt is None or not any(
-            self.to_judge(state.cast.scene, seat) for seat in asked
-        ):
-            for seat in asked:
-                found[seat] = yield from self._of_seat(state, seat)
-            return found
-        judge = _sotopia_judge(self.judge_prompt)
-        judged = yield from panel_ask(
-            judge.question(state),
-            judge.verdict,
-            who=self.judges,
-            sampling=SamplingParameters(max_tokens=4096, json_schema=judge.schema(len(found))),
-            constrained=False,  # by the schema of the sampling instead
-        )
-        for seat in asked:
-            found[seat] = self._of_sotopias_judges(judge, judged, state, seat)
+        cast, asked = state.cast, set(seats)
+        to_judge = {s: self.to_judge(cast.scene, s) for s in cast.seats if s in asked}
+        whole: Judged[Any] | None = None
+        if self.judge_prompt is not None and any(to_judge.values()):
+            judge = _sotopia_judge()
+            schema = judge.schema(len(cast.seats))
+            whole = yield from panel_ask(
+                judge.question(state),
+                judge.verdict,
+                who=self.judges,
+                sampling=SamplingParameters(max_tokens=4096, json_schema=schema),
+                constrained=False,  # by the schema of the sampling instead
+            )
+        found: list[SeatScores | None] = [None for _ in cast.seats]
+        for seat, names in to_judge.items():
+            who = cast.names[seat]
+            given: Given = {}
+            unscored: Mapping[str, str] = {}
+            if names and whole is not None:
+                all_given = {name: judge.scores(v, seat) for name, v in whole.verdicts.items()}
+                given = {name: scores for name, scores in all_given.items() if scores is not None}
+                unscored = whole.unscored or dict.fromkeys(all_given, f"no scores for {who}")
+            elif names:
+                given, unscored = yield from judge_character(
+                    who=who,
+                    profile=profile_text(cast, seat),
+                    others="\n\n".join(profile_text(cast, s) for s in cast.seats if s != seat),
+                    scene=situation_text(cast.scene),
+                    dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
+                    dimensions=names,
+                    judges=self.judges,
+                )
+            if names and not given:
+                name, reason = next(iter(unscored.items()))
+                raise SpeakerError(f"{name}: {reason}")
+            means = {n: fmean(scores[n][0] for scores in given.values()) for n in names}
+            scored = rule_scores(state, seat) | means
+            ordered = {name: scored[name] for name in DIMENSIONS if name in scored}
+            if (mean := overall(ordered)) is not None:
+                ordered["overall"] = mean
+            by_judge = {n: {j: s[n][0] for j, s in given.items()} for n in names}
+            reasons = [f"{who}, {n} ({j}): {s[n][1]}" for n in names for j, s in given.items()]
+            found[seat] = SeatScores(ordered, by_judge, "\n".join(reasons))
         return found
-
-    def _of_sotopias_judges(
-        self, judge: SotopiaJudge, judged: Judged[Any], state: SceneState, seat: int
-    ) -> SeatScores:
-        """The scores of a seat in the verdicts on the whole scene."""
-        who = state.cast.names[seat]
-        given = {name: judge.scores(v, seat) for name, v in judged.verdicts.items()}
-        scored = {name: scores for name, scores in given.items() if scores is not None}
-        if not scored:
-            unscored = judged.unscored or dict.fromkeys(given, f"no scores for {who}")
-            name, reason = next(iter(unscored.items()))
-            raise SpeakerError(f"{name}: {reason}")
-        to_judge = self.to_judge(state.cast.scene, seat)
-        means = {n: fmean(scores[n][0] for scores in scored.values()) for n in to_judge}
-        by_judge = {n: {j: float(s[n][0]) for j, s in scored.items()} for n in to_judge}
-        reasons = [f"{who}, {n} ({j}): {s[n][1]}" for n in to_judge for j, s in scored.items()]
-        return _in_our_order(rule_scores(state, seat) | means, by_judge, "\n".join(reasons))
 
     def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
         """Score one seat, as `of_seats` does."""
-        found = yield from self.of_seats(state, [seat])
-        of_seat = found[seat]
+        of_seat = (yield from self.of_seats(state, [seat]))[seat]
         assert of_seat is not None
         return of_seat
 
-    def _of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
-        cast = state.cast
-        who = cast.names[seat]
-        scores, reasoning = rule_scores(state, seat), ""
-        by_judge: Mapping[str, Mapping[str, float]] = {}
-        if to_judge := self.to_judge(cast.scene, seat):
-            judged = yield from judge_character(
-                who=who,
-                profile=profile_text(cast, seat),
-                others="\n\n".join(profile_text(cast, s) for s in cast.seats if s != seat),
-                scene=situation_text(cast.scene),
-                dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
-                dimensions=to_judge,
-                judges=self.judges,
-            )
-            if not judged.scores:
-                judge, reason = next(iter(judged.unscored.items()))
-                raise SpeakerError(f"{judge}: {reason}")
-            scores |= judged.scores
-            by_judge = judged.by_judge
-            reasoning = "\n".join(
-                f"{who}, {name} ({judge}): {reason}"
-                for name, reasons in judged.reasons.items()
-                for judge, reason in reasons.items()
-            )
-        return _in_our_order(scores, by_judge, reasoning)
-
 
 _sotopia_judge = cache(SotopiaJudge)
-
-
-def _in_our_order(
-    scores: Mapping[str, float], by_judge: Mapping[str, Mapping[str, float]], reasoning: str
-) -> SeatScores:
-    ordered = {name: scores[name] for name in DIMENSIONS if name in scores}
-    if (mean := overall(ordered)) is not None:
-        ordered["overall"] = mean
-    return SeatScores(ordered, by_judge, reasoning)
 
 
 def scored_by_rule(scene: Scene, seat: int) -> tuple[str, ...]:

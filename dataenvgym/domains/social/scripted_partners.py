@@ -28,12 +28,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from dataenvgym.domains.social.actions import Action, ActionKind
 from dataenvgym.domains.social.bargaining import Trade
 from dataenvgym.domains.social.profiles import Deal, Swap
 from dataenvgym.domains.social.scene import Bargains, SceneState, bargains_of
-from dataenvgym.errors import check_one_of
 from dataenvgym.seeding import derive_rng
 
 _JITTER = 0.2  # of a negotiator's opening, by seed
@@ -68,16 +68,7 @@ TEMPERAMENTS: Mapping[str, Temperament] = {
     "tit_for_tat": Temperament(opening=0.4, exponent=1.0, patience=8, follows=True),
 }
 """By name, as in `task.partner`."""
-
-
-def temperament(name: str) -> Temperament:
-    """The temperament of that name.
-
-    Raises:
-        ConfigurationError: if it does not exist.
-    """
-    check_one_of((*TEMPERAMENTS, "model"), partner=name)
-    return TEMPERAMENTS[name]
+Partner = Literal["tough", "fair", "soft", "impatient", "tit_for_tat", "model"]
 
 
 def scripted_partner(name: str, seed: int) -> Negotiator | Villager:

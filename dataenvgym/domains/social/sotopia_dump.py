@@ -18,16 +18,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import NonNegativeInt, model_validator
+from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
-from dataenvgym.domains.social.collection import Origin, Profiles, by_id, parse, read_entries
+from dataenvgym.domains.social.collection import Profiles, by_id, parse, read_entries
 from dataenvgym.domains.social.profiles import (
     AgeRange,
     Character,
@@ -36,7 +37,7 @@ from dataenvgym.domains.social.profiles import (
     RelationshipProfile,
     Scene,
 )
-from dataenvgym.domains.social.scene_log import SceneLog
+from dataenvgym.domains.social.scene_log import SceneLog, SeatScore
 from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
 from dataenvgym.events import warn_run
 from dataenvgym.records.model import Model, Text
@@ -47,40 +48,6 @@ from dataenvgym.tasks.scoring.code.syntax import parse_expression
 # --- the JSON of one entry ------------------------------------------------------------------------
 
 
-CHARACTER_NAMES = {name: name for name in Character.model_fields} | {
-    "id": "pk",
-    "pronouns": "gender_pronoun",
-    "public_information": "public_info",
-    "personality": "personality_and_values",
-    "decision_style": "decision_making_style",
-    "personal_values": "schwartz_personal_values",
-    "model": "model_id",
-}
-SCENE_NAMES = {
-    "id": "pk",
-    **{name: name for name in ("codename", "source", "scenario", "relationship")},
-    "goals": "agent_goals",
-    "ages": "age_constraint",
-    "occupations": "occupation_constraint",
-    "casts": "agent_constraint",
-}
-RELATIONSHIP_NAMES = {
-    "id": "pk",
-    "characters": "agent_1_id or agent_2_id",
-    "relationship": "relationship",
-    "story": "background_story",
-}
-EPISODE_NAMES = {
-    "id": "pk",
-    "scene": "environment",
-    "characters": "agents",
-    "tag": "tag",
-    "models": "models",
-    "turns": "messages",
-    "scores": "rewards",
-    "reasoning": "reasoning",
-    "judge_prompt": "rewards_prompt",
-}
 _DIMENSIONS = {"financial_and_material": "financial_and_material_benefits"}
 _OURS = {theirs: ours for ours, theirs in _DIMENSIONS.items()}
 _OVERALL = "overall_score"
@@ -91,152 +58,45 @@ _NO_MARKUP = ("root", "p")  # tags that only say who reads a text
 _NOTHING = ("", "nan", "None")  # what Sotopia's texts have in place of a list
 _ANY_AGE = (0, 150)
 _ANY_AGES = "[(18, 70), (18, 70)]"  # Sotopia's sampler uses it for "no constraint"
+_NUMBERS = dict(enumerate(Relationship))
+_PAIR = ("agent_1_id", "agent_2_id")
 
 
-def character_from_sotopia(entry: Any, place: str) -> Character:
-    """The character in an `AgentProfile`.
-
-    Args:
-        place: file and entry, for the error.
-
-    Raises:
-        InvalidInstanceError: naming place and field, as in all functions here.
-    """
-    return parse(Character, _renamed(entry, CHARACTER_NAMES, place), place, names=CHARACTER_NAMES)
+def _literal(value: Any) -> Any:
+    """A list that Sotopia wrote as Python text; empty if it says that there is none."""
+    if not isinstance(value, str):
+        return value
+    return () if value.strip() in _NOTHING else ast.literal_eval(parse_expression(value.lstrip()))
 
 
-def character_to_sotopia(character: Character) -> dict[str, Any]:
-    """The `AgentProfile` of a character."""
-    values = character.model_dump(mode="json")
-    return {theirs: values[ours] for ours, theirs in CHARACTER_NAMES.items()}
+def _ages(value: Any) -> tuple[AgeRange | None, ...]:
+    pairs = () if value == _ANY_AGES else _literal(value)
+    return tuple(
+        None if tuple(pair) == _ANY_AGE else AgeRange(least=pair[0], most=pair[1]) for pair in pairs
+    )
 
 
-def scene_from_sotopia(entry: Any, place: str) -> Scene:
-    """The scene in an `EnvironmentProfile`; it has no outcomes that a rule can check."""
-    values = _renamed(entry, SCENE_NAMES, place)
-    if isinstance(goals := values.get("goals"), list):
-        values["goals"] = [_goal(g, i) if isinstance(g, str) else g for i, g in enumerate(goals)]
-    values["relationship"] = _relationship(values, place)
-    if "ages" in values:
-        values["ages"] = _ages(values["ages"], f"{place}, field 'age_constraint'")
-    if "occupations" in values:
-        where = f"{place}, field 'occupation_constraint'"
-        values["occupations"] = _literal(values["occupations"], where) or ()
-    return parse(Scene, values, place, names=SCENE_NAMES)
+def _utterance(message: Any) -> dict[str, Any]:
+    return dict(zip(("sender", "recipient", "text"), message, strict=True))
 
 
-def scene_to_sotopia(scene: Scene) -> dict[str, Any]:
-    """The `EnvironmentProfile` of a scene, without motive, subsets and outcomes by rule."""
-    ages = [(a.least, a.most) if a else _ANY_AGE for a in scene.ages]
-    return {
-        "pk": scene.id,
-        "codename": scene.codename,
-        "source": scene.source,
-        "scenario": scene.scenario,
-        "agent_goals": [
-            " ".join([goal.text, *(f"<{h.kind}>{h.text}</{h.kind}>" for h in goal.hints)])
-            for goal in scene.goals
-        ],
-        "relationship": scene.relationship.number,
-        "age_constraint": str(ages) if ages else _ANY_AGES,
-        "occupation_constraint": str([list(o) for o in scene.occupations])
-        if scene.occupations
-        else None,
-        "agent_constraint": [list(cast) for cast in scene.casts] or None,
-    }
+def _score(reward: Any) -> dict[str, Any]:
+    """A reward that is only a number has no dimensions."""
+    if isinstance(reward, int | float):
+        return {"overall": reward}
+    overall, values = reward
+    named = {_OURS.get(name, name): v for name, v in values.items() if name != _OVERALL}
+    return {"overall": overall, "dimensions": named}
 
 
-def relationship_from_sotopia(entry: Any, place: str) -> RelationshipProfile:
-    """The relationship in a `RelationshipProfile`."""
-    values = _renamed(entry, RELATIONSHIP_NAMES, place)
-    both = ("agent_1_id", "agent_2_id")
-    if lacking := [name for name in both if not isinstance(entry.get(name), str)]:
-        raise InvalidInstanceError(f"{place}, field {lacking[0]!r}: expected the pk of a character")
-    values["characters"] = [entry[name] for name in both]
-    values["relationship"] = _relationship(values, place)
-    return parse(RelationshipProfile, values, place, names=RELATIONSHIP_NAMES)
-
-
-def relationship_to_sotopia(profile: RelationshipProfile) -> dict[str, Any]:
-    """The `RelationshipProfile` of a relationship."""
-    return {
-        "pk": profile.id,
-        "agent_1_id": profile.characters[0],
-        "agent_2_id": profile.characters[1],
-        "relationship": profile.relationship.number,
-        "background_story": profile.story or None,
-    }
-
-
-def episode_from_sotopia(entry: Any, place: str) -> SceneLog:
-    """The episode in an `EpisodeLog`; a reward that is only a number has no dimensions."""
-    values = _renamed(entry, EPISODE_NAMES, place)
-    if isinstance(turns := values.get("turns"), list):
-        values["turns"] = [
-            [_utterance(m, place) for m in turn] if isinstance(turn, list) else turn
-            for turn in turns
-        ]
-    if isinstance(scores := values.get("scores"), list):
-        values["scores"] = [_score(reward, place) for reward in scores]
-    return parse(SceneLog, values, place, names=EPISODE_NAMES)
-
-
-def episode_to_sotopia(episode: SceneLog) -> dict[str, Any]:
-    """The `EpisodeLog` of an episode.
-
-    Raises:
-        InvalidInstanceError: if a seat has no score: Sotopia's format cannot express that.
-    """
-    scores = episode.scores or (None,) * len(episode.characters)
-    rewards = []
-    for seat, score in enumerate(scores):
-        if score is None:
-            raise InvalidInstanceError(
-                f"episode {episode.id!r} has no score for seat {seat}, and Sotopia's files cannot "
-                "say so: score it again, or leave it out"
-            )
-        named = {_DIMENSIONS.get(d, d): value for d, value in score.dimensions.items()}
-        rewards.append(
-            [score.overall, {**named, _OVERALL: score.overall}] if named else score.overall
-        )
-    return {
-        "pk": episode.id,
-        "environment": episode.scene,
-        "agents": list(episode.characters),
-        "tag": episode.tag,
-        "models": list(episode.models),
-        "messages": [[[u.sender, u.recipient, u.text] for u in turn] for turn in episode.turns],
-        "reasoning": episode.reasoning,
-        "rewards": rewards,
-        "rewards_prompt": episode.judge_prompt,
-    }
-
-
-CLASSES: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], dict[str, Any]]]] = {
-    "AgentProfile": (character_from_sotopia, character_to_sotopia),
-    "EnvironmentProfile": (scene_from_sotopia, scene_to_sotopia),
-    "RelationshipProfile": (relationship_from_sotopia, relationship_to_sotopia),
-    "EpisodeLog": (episode_from_sotopia, episode_to_sotopia),
-}
-"""How each of Sotopia's classes is read (of an entry and its place) and written."""
-
-
-def _renamed(entry: Any, names: Mapping[str, str], place: str) -> dict[str, Any]:
-    """The values of the existing fields, under our names."""
-    if not isinstance(entry, dict):
-        raise InvalidInstanceError(f"{place} is a {type(entry).__name__}, expected a JSON object")
-    return {ours: entry[n] for ours, n in names.items() if entry.get(n) is not None}
-
-
-def _relationship(values: Mapping[str, Any], place: str) -> Relationship:
-    by_number = {relationship.number: relationship for relationship in Relationship}
-    number = values.get("relationship", 0)
-    if type(number) is not int or number not in by_number:
-        names = ", ".join(f"{n} ({r.value})" for n, r in by_number.items())
+def _reward(score: SeatScore | None) -> float | list[Any]:
+    if score is None:
         raise InvalidInstanceError(
-            f"{place}, field 'relationship': there is no relationship {number!r}, only {names}"
+            "a seat of an episode has no score, and Sotopia's files cannot say so: score it again, "
+            "or leave it out"
         )
-    return by_number[number]
+    named = {_DIMENSIONS.get(d, d): value for d, value in score.dimensions.items()}
+    return [score.overall, {**named, _OVERALL: score.overall}] if named else score.overall
 
 
 def _goal(text: str, seat: int) -> dict[str, Any]:
@@ -275,51 +135,124 @@ def _goal(text: str, seat: int) -> dict[str, Any]:
     return {"text": goal, "hints": [{"kind": kind, "text": hint} for kind, hint in hints if hint]}
 
 
-def _ages(value: Any, place: str) -> tuple[AgeRange | None, ...]:
-    if value == _ANY_AGES:
-        return ()
-    pairs = _literal(value, place) or ()
-    try:
-        return tuple(
-            None if tuple(pair) == _ANY_AGE else AgeRange(least=pair[0], most=pair[1])
-            for pair in pairs
-        )
-    except (TypeError, IndexError, ValueError) as error:
-        raise InvalidInstanceError(
-            f"{place}: got {value!r:.80}, expected such as '[(18, 70), (18, 70)]' ({error})"
-        ) from error
+class _Field(NamedTuple):
+    """A field of one of Sotopia's classes: its name there, and how its values are converted."""
+
+    theirs: str
+    reads: Callable[[Any], Any] = lambda value: value
+    writes: Callable[[Any], Any] = to_jsonable_python
 
 
-def _literal(value: Any, place: str) -> Any:
-    """A list that Sotopia wrote as Python text; None if it says that there is none."""
-    if not isinstance(value, str):
-        return value
-    try:
-        if value.strip() in _NOTHING:
-            return None
-        return ast.literal_eval(parse_expression(value.lstrip(" \t")))
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise InvalidInstanceError(f"{place}: got {value!r:.80}, expected a list") from error
+_RELATIONSHIP = _Field("relationship", _NUMBERS.__getitem__, lambda one: one.number)
+_AGENT = {
+    "id": "pk",
+    "pronouns": "gender_pronoun",
+    "public_information": "public_info",
+    "personality": "personality_and_values",
+    "decision_style": "decision_making_style",
+    "personal_values": "schwartz_personal_values",
+    "model": "model_id",
+}
 
 
-def _utterance(message: Any, place: str) -> dict[str, Any]:
-    if not (isinstance(message, list | tuple) and len(message) == 3):
-        raise InvalidInstanceError(
-            f"{place}, field 'messages': got {message!r:.80}, expected [sender, receiver, text]"
-        )
-    return dict(zip(("sender", "recipient", "text"), message, strict=True))
+class SotopiaClass(NamedTuple):
+    """One of Sotopia's classes, by the fields of our model; others are neither read nor written."""
+
+    model: type[Any]
+    fields: Mapping[str, _Field]
+
+    def read(self, entry: Any, place: str) -> Any:
+        """The profile or episode in an entry; InvalidInstanceError names place and field."""
+        if not isinstance(entry, dict):
+            raise InvalidInstanceError(
+                f"{place} is a {type(entry).__name__}, expected a JSON object"
+            )
+        if self.model is RelationshipProfile:
+            entry = {**entry, "agents": [entry.get(name) for name in _PAIR]}
+        values = {}
+        for ours, field in self.fields.items():
+            if (value := entry.get(field.theirs)) is None:
+                continue
+            try:
+                values[ours] = field.reads(value)
+            except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:
+                raise InvalidInstanceError(
+                    f"{place}, {field.theirs} is {value!r:.80}, which is not in Sotopia's form: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+        return parse(self.model, values, place, {n: f.theirs for n, f in self.fields.items()})
+
+    def write(self, profile: Any) -> dict[str, Any]:
+        """The entry of a profile or an episode; InvalidInstanceError if a seat has no score."""
+        entry = {f.theirs: f.writes(getattr(profile, ours)) for ours, f in self.fields.items()}
+        if self.model is RelationshipProfile:
+            entry |= dict(zip(_PAIR, entry.pop("agents"), strict=True))
+        return entry
 
 
-def _score(reward: Any, place: str) -> dict[str, Any]:
-    if isinstance(reward, int | float):
-        return {"overall": reward}
-    if not (isinstance(reward, list | tuple) and len(reward) == 2 and isinstance(reward[1], dict)):
-        raise InvalidInstanceError(
-            f"{place}, field 'rewards': got {reward!r:.80}, expected [overall, {{name: value}}]"
-        )
-    overall, values = reward
-    named = {_OURS.get(name, name): v for name, v in values.items() if name != _OVERALL}
-    return {"overall": overall, "dimensions": named}
+CLASSES: Mapping[str, SotopiaClass] = {
+    "AgentProfile": SotopiaClass(
+        Character, {name: _Field(_AGENT.get(name, name)) for name in Character.model_fields}
+    ),
+    "EnvironmentProfile": SotopiaClass(
+        Scene,
+        {
+            "id": _Field("pk"),
+            **{name: _Field(name) for name in ("codename", "source", "scenario")},
+            "relationship": _RELATIONSHIP,
+            "goals": _Field(
+                "agent_goals",
+                lambda goals: [_goal(goal, seat) for seat, goal in enumerate(goals)],
+                lambda goals: [
+                    " ".join([goal.text, *(f"<{h.kind}>{h.text}</{h.kind}>" for h in goal.hints)])
+                    for goal in goals
+                ],
+            ),
+            "ages": _Field(
+                "age_constraint",
+                _ages,
+                lambda ages: (
+                    str([(a.least, a.most) if a else _ANY_AGE for a in ages]) if ages else _ANY_AGES
+                ),
+            ),
+            "occupations": _Field(
+                "occupation_constraint",
+                _literal,
+                lambda seats: str([list(seat) for seat in seats]) if seats else None,
+            ),
+            "casts": _Field("agent_constraint", writes=lambda casts: list(casts) or None),
+        },
+    ),
+    "RelationshipProfile": SotopiaClass(
+        RelationshipProfile,
+        {
+            "id": _Field("pk"),
+            "characters": _Field("agents"),
+            "relationship": _RELATIONSHIP,
+            "story": _Field("background_story", writes=lambda story: story or None),
+        },
+    ),
+    "EpisodeLog": SotopiaClass(
+        SceneLog,
+        {
+            "id": _Field("pk"),
+            "scene": _Field("environment"),
+            "characters": _Field("agents"),
+            **{name: _Field(name) for name in ("tag", "models", "reasoning")},
+            "turns": _Field(
+                "messages",
+                lambda turns: [[_utterance(message) for message in turn] for turn in turns],
+                lambda turns: [[[u.sender, u.recipient, u.text] for u in turn] for turn in turns],
+            ),
+            "scores": _Field(
+                "rewards",
+                lambda rewards: [*map(_score, rewards)],
+                lambda scores: [*map(_reward, scores or (None,))],
+            ),
+            "judge_prompt": _Field("rewards_prompt"),
+        },
+    ),
+}
 
 
 # --- a dump ---------------------------------------------------------------------------------------
@@ -345,7 +278,15 @@ class _SceneList(Model, extra="ignore"):
     pk: Text = ""
     name: Text = ""
     environments: tuple[Filled, ...] = ()
-    agent_index: tuple[int, ...] | None = Field(default=None)
+    agent_index: tuple[NonNegativeInt, ...] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_seat_for_each(self) -> Self:
+        if self.agent_index is not None and len(self.agent_index) != len(self.environments):
+            raise ValueError(
+                f"{len(self.agent_index)} agent_index for {len(self.environments)} environments"
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -367,13 +308,13 @@ def read_sotopia(where: str | Path) -> SotopiaDump:
     """
     where, entries = _entries_at(where)
     characters, scenes, ties, episodes = (_of_class(name, entries) for name in CLASSES)
-    profiles = Profiles(characters, scenes, ties, _origin(characters, where))
+    profiles = Profiles(characters, scenes, ties, _files(characters, where))
     return SotopiaDump(profiles, tuple(episodes.values()))
 
 
 def _of_class(name: str, entries: _Entries) -> dict[str, Any]:
     """What the entries of one of `CLASSES` say, by id."""
-    read, _ = CLASSES[name]
+    read = CLASSES[name].read
     return by_id([(place, read(entry, place)) for place, entry in entries(name)], field="pk")
 
 
@@ -410,7 +351,14 @@ def read_benchmark(where: str | Path) -> Profiles:
         for scene in of.environments:
             subsets.setdefault(scene, []).append(name)
         if of.agent_index is not None:
-            listed[name] = _seats(of, of.agent_index, scenes, place)
+            for scene, seat in zip(of.environments, of.agent_index, strict=True):
+                if scene in scenes and seat >= scenes[scene].seats:
+                    raise InvalidInstanceError(
+                        f"{place}, agent_index: found {seat} for {scene!r}, which has "
+                        f"{scenes[scene].seats} seats"
+                    )
+                seats = listed.setdefault(name, {}).get(scene, ())
+                listed[name][scene] = tuple(dict.fromkeys([*seats, seat]))
     absent = [id for id in dict.fromkeys([*casts, *subsets]) if id not in scenes]
     unlisted = [id for id in scenes if casts and id not in casts]
     for ids, why in (
@@ -428,26 +376,7 @@ def read_benchmark(where: str | Path) -> Profiles:
         if casts:
             update |= {"casts": tuple(casts[id]), "ages": (), "occupations": ()}
         played[id] = type(scene).model_validate(scene.model_dump() | update)
-    return Profiles(characters, played, ties, _origin(characters, where), listed)
-
-
-def _seats(
-    of: _SceneList, seats: Sequence[int], scenes: Mapping[str, Any], place: str
-) -> dict[str, tuple[int, ...]]:
-    """The seats that a list names for each of its scenes, each once."""
-    if len(seats) != len(of.environments):
-        raise InvalidInstanceError(
-            f"{place}, field 'agent_index': found {len(seats)} seats, expected one for each of the "
-            f"{len(of.environments)} environments"
-        )
-    found: dict[str, tuple[int, ...]] = {}
-    for scene, seat in zip(of.environments, seats, strict=True):
-        if scene in scenes and not 0 <= seat < (n := scenes[scene].seats):
-            raise InvalidInstanceError(
-                f"{place}, field 'agent_index': found {seat} for {scene!r}, expected 0 to {n - 1}"
-            )
-        found[scene] = tuple(dict.fromkeys([*found.get(scene, ()), seat]))
-    return found
+    return Profiles(characters, played, ties, _files(characters, where), listed)
 
 
 def _entries_at(where: str | Path) -> tuple[str | Path, _Entries]:
@@ -458,17 +387,15 @@ def _entries_at(where: str | Path) -> tuple[str | Path, _Entries]:
     return where, partial(_in_files, Path(where).expanduser())
 
 
-def _origin(characters: Mapping[str, Any], where: str | Path) -> Origin:
+def _files(characters: Mapping[str, Any], where: str | Path) -> dict[str, str]:
+    """The place of each kind of profile, for messages."""
     if not characters:
         raise InvalidInstanceError(
             f"{where} holds no AgentProfile: expected AgentProfile.json or .jsonl in a folder, or "
             "keys ':sotopia.database.persistent_profile.AgentProfile:<pk>' in Redis"
         )
     kinds = zip(("characters", "scenes", "relationships"), CLASSES, strict=False)
-    return Origin(
-        {kind: f"{name} in {where}" for kind, name in kinds},
-        {"scenes": SCENE_NAMES, "relationships": RELATIONSHIP_NAMES},
-    )
+    return {kind: f"{name} in {where}" for kind, name in kinds}
 
 
 def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
@@ -479,13 +406,12 @@ def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
     """
     of = dump.profiles
     contents: list[Iterable[Any]] = [
-        d.values() for d in (of.characters, of.scenes, of.relationships)
+        *(kind.values() for kind in (of.characters, of.scenes, of.relationships)),
+        dump.episodes,
     ]
     files = {
-        name: [write(profile) for profile in profiles]
-        for (name, (_, write)), profiles in zip(
-            CLASSES.items(), [*contents, dump.episodes], strict=True
-        )
+        name: [*map(CLASSES[name].write, profiles)]
+        for name, profiles in zip(CLASSES, contents, strict=True)
     }
     for name, entries in files.items():  # once all of them can be written
         write_json(Path(folder).expanduser() / f"{name}.json", entries)

@@ -13,7 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
+
+from pydantic import PositiveInt
 
 from dataenvgym.domains.social.actions import ActionKind
 from dataenvgym.domains.social.problem import MODEL
@@ -28,7 +30,7 @@ from dataenvgym.domains.social.prompts import (
     terse_text,
 )
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation
@@ -60,27 +62,16 @@ class Strategies:
         strategy_sampling: how strategists other than the student draw their replies.
 
     Raises:
-        ConfigurationError: for a role or an adviser that does not exist, for `own` if the student
-            is the strategist itself, and for a format without `{strategy}`.
+        ConfigurationError: for a format without `{strategy}`.
     """
 
     role: Role = "speaker"
     strategists: Sequence[Side] = ()
-    strategy_max_words: int = 10
+    strategy_max_words: PositiveInt = 10
     strategy_format: PlainText[str] = f"Strategy: {_WORDS}"
     strategy_sampling: SamplingParameters = SamplingParameters(temperature=0.7, max_tokens=128)
 
     def __post_init__(self) -> None:
-        if set(self.strategists) - set(get_args(Side)):  # also refuses a text, which is its letters
-            raise ConfigurationError(
-                f"strategists is {self.strategists!r}, expected a list of 'own' and 'partner'"
-            )
-        if self.student_advises and "own" in self.strategists:
-            raise ConfigurationError(
-                "strategists has 'own', and with role='strategist' the student is the strategist "
-                "of its character: take 'own' out, or set role='speaker'"
-            )
-        check_at_least(1, strategy_max_words=self.strategy_max_words)
         if self.strategy_format.count(_WORDS) != 1:
             raise ConfigurationError(
                 f"strategy_format is {self.strategy_format!r}, expected a text with {_WORDS} once, "

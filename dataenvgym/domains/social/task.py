@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import NonNegativeInt
+
 from dataenvgym.domains.social.collection import Profiles, read_profiles, shipped_profiles
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.environment import PlayOptions, SocialEnvironment
@@ -15,9 +17,8 @@ from dataenvgym.domains.social.problem import MODEL
 from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.social.scene import Ends, Rules, TurnOptions, rules_of
-from dataenvgym.domains.social.scripted_partners import temperament
 from dataenvgym.domains.social.sotopia_dump import is_dump, read_benchmark
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import taken_from, takes
@@ -42,7 +43,7 @@ class SocialOptions(SceneOptions, TaskOptions, PlayOptions, TurnOptions):
     """
 
     profiles: Profiles | str | Path | None = None
-    n_procedural: int = 1000
+    n_procedural: NonNegativeInt = 1000
     rules: Ends = "sotopia"
 
 
@@ -74,7 +75,6 @@ class SocialTask(Task):
     def __init__(self, options: SocialOptions) -> None:
         rules = rules_of(options.rules, options)
         options.check_partner(options.partner)
-        check_at_least(0, trial=options.trial)
         _warn_if_greedy(options)
         sampling = SamplingParameters.model_validate(options.sampling)
         if options.trial:
@@ -93,8 +93,6 @@ class SocialTask(Task):
 def _procedural(options: SocialOptions, rules: Rules) -> tuple[Source, SocialDomain]:
     """The parts of a task with procedural scenes."""
     has_partner = options.partner != MODEL
-    if has_partner:
-        temperament(options.partner)  # raises here for an unknown one
     given = options.seats, options.profiles, options.casts_per_scene
     if given != ("both", None, 1) or (has_partner and options.partner != FAIR):
         raise ConfigurationError(

@@ -44,17 +44,17 @@ def test_relationships_may_be_left_out(folder):
 @pytest.mark.parametrize(
     ("kind", "entries", "place"),
     [
-        ("characters", [ANN, {"id": "bob", "age": 3}], ", entry 1 ('bob'), field 'first_name'"),
-        ("characters", [{**ANN, "first_name": ""}], ", entry 0 ('ann'), field 'first_name'"),
-        ("scenes", [{**TALK, "relationship": "enemy"}], ", entry 0 ('talk'), field 'relationship'"),
-        ("characters", [ANN, ANN], ", entry 1 ('ann'), field 'id'"),
+        ("characters", [ANN, {"id": "bob", "age": 3}], ", entry 1 ('bob'), first_name"),
+        ("characters", [{**ANN, "first_name": ""}], ", entry 0 ('ann'), first_name"),
+        ("scenes", [{**TALK, "relationship": "enemy"}], ", entry 0 ('talk'), relationship"),
+        ("characters", [ANN, ANN], ", entry 1 ('ann'), id"),
         ("characters", ["ann"], ", entry 0"),
         (
             "relationships",
             [FRIENDS],
-            ", '1', field 'characters': there is no character",
+            ", '1', characters: there is no character",
         ),
-        ("scenes", [{**TALK, "casts": [["ann", "zoe"]]}], ", 'talk', field 'casts'"),
+        ("scenes", [{**TALK, "casts": [["ann", "zoe"]]}], ", 'talk', casts"),
         ("scenes", {}, " holds a dict"),
     ],
 )

@@ -10,7 +10,7 @@ from dataenvgym.domains.social.evaluators import (
     judge_character,
     overall,
 )
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.tasks.judging import Unscored, dialogue_text, read_verdict
 from dataenvgym.tasks.judging.turns import judge_turns, turns_verdict
@@ -54,8 +54,6 @@ def test_overall_is_the_mean_of_all_seven_and_missing_if_one_is():
     assert overall({name: s for name, s in BEST.items() if name != "goal"}) is None
     with pytest.raises(EvaluationError, match="the score of"):
         overall({**BEST, "secret": 1})
-    with pytest.raises(ConfigurationError, match="Did you mean 'goal'"):
-        overall({"goals": 1})
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
@@ -71,28 +69,27 @@ def test_a_score_out_of_its_range_is_refused(name):
 def test_judges_score_a_character_and_are_combined():
     worse = {**BEST, "goal": 4}
     two = {**CHARACTER, "judges": ("judge", "second")}
-    found, asks = answered(judge_character(**two), reply(BEST), reply(worse))
+    (found, _), asks = answered(judge_character(**two), reply(BEST), reply(worse))
     assert [ask.who for ask in asks] == ["judge", "second"]
-    assert found.scores == {**BEST, "goal": 7}
-    assert found.reasons["goal"] == {"judge": "so", "second": "so"}
+    assert {judge: of["goal"] for judge, of in found.items()} == {
+        "judge": (10, "so"),
+        "second": (4, "so"),
+    }
     asked = asks[0].conversation[-1].content
     assert "- secret (-10 to 0): " in asked
     assert asked.count("\n[2] Bob:") == 1  # Ann's words are indented
     flattery = reply({**BEST, "goal": 11})
-    for min_judges, scores in ((1, BEST), (2, {})):
-        asking = judge_character(**two, retries=0, min_judges=min_judges)
-        found, _ = answered(asking, flattery, reply(BEST))
-        assert found.scores == scores
-        assert "no usable verdict" in found.unscored["judge"]
+    asking = judge_character(**two, retries=0)
+    (found, unscored), _ = answered(asking, flattery, reply(BEST))
+    assert found["second"] == {name: (high, "so") for name, high in BEST.items()}
+    assert "no usable verdict" in unscored["judge"]
 
 
 def test_only_the_dimensions_without_a_rule_are_judged():
     asking = judge_character(**CHARACTER, dimensions=("knowledge", "believability"))
-    found, (ask,) = answered(asking, reply({"believability": 9, "knowledge": 1}))
-    assert found.scores == {"believability": 9, "knowledge": 1}
+    (found, _), (ask,) = answered(asking, reply({"believability": 9, "knowledge": 1}))
+    assert found["judge"] == {"believability": (9, "so"), "knowledge": (1, "so")}
     assert "secret" not in ask.conversation[-1].content
-    with pytest.raises(ConfigurationError, match="dimensions is 'charm'"):
-        next(judge_character(**CHARACTER, dimensions=("charm",)))
 
 
 def named(*turns):

@@ -11,7 +11,6 @@ from dataenvgym.domains.social.scripted_partners import (
     Negotiator,
     Villager,
     scripted_partner,
-    temperament,
 )
 from tests.domains.social.social_scenes import people, sale
 
@@ -28,7 +27,7 @@ def negotiation(one, other, played=None):
 
 
 def script(name, seed=0):
-    return Negotiator(temperament(name), seed).act
+    return Negotiator(TEMPERAMENTS[name], seed).act
 
 
 def saying(text):
