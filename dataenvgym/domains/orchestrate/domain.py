@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -72,12 +73,20 @@ class OrchestrateDomain(DialogueDomain):
             for name, tier in tiers.items()
             if name in self.others or tier.accuracy is not None
         }
-        self.options = options
-        self.retriever = retriever
         self.prompt_template = prompt_template
-        self.max_turns = max_turns
         self.sandbox = SharedSandbox()
-        self.make_environment()  # raises here if an option is invalid
+        self._environment = partial(
+            OrchestrateEnvironment,
+            tiers=self.tiers,
+            options=options,
+            retriever=retriever,
+            sandbox=self.sandbox,
+            others=self.others,
+            system_prompt=prompt_template.system,
+            template=prompt_template.template,
+            max_turns=max_turns,
+        )
+        self.make_environment()  # raises here if no tier answers
 
     @property
     def offered(self) -> Collection[str]:
@@ -87,17 +96,7 @@ class OrchestrateDomain(DialogueDomain):
     def make_environment(
         self, instances: Sequence[TaskInstance] = (), **more: Any
     ) -> OrchestrateEnvironment:
-        given = {
-            "tiers": self.tiers,
-            "options": self.options,
-            "retriever": self.retriever,
-            "sandbox": self.sandbox,
-            "others": self.others,
-            "system_prompt": self.prompt_template.system,
-            "template": self.prompt_template.template,
-            "max_turns": self.max_turns,
-        }
-        return OrchestrateEnvironment(instances, **{**given, **more})
+        return self._environment(instances, **more)
 
     # --- a finished problem ---
 

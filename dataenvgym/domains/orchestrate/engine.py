@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
+from pydantic import PositiveFloat, PositiveInt
 
 from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.domains.orchestrate.calls import account
@@ -19,7 +21,7 @@ from dataenvgym.domains.orchestrate.rewards import (
     Try,
     rewards,
 )
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, Provenance, ScoredDatum, TrainingDatum
@@ -53,13 +55,13 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         self,
         task: Task,
         *,
-        samples: int = 8,
+        samples: Annotated[int, Ge(LEAST_GROUP)] = 8,
         temperature: float = 1.0,
         tries: int = 4,
         reward: RewardName = "outcome",
-        clip: float = CLIP,
+        clip: PositiveFloat = CLIP,
         least_deviation: float = LEAST_DEVIATION,
-        turns: int = 1,
+        turns: PositiveInt = 1,
         repeat: bool = True,
     ) -> None:
         super().__init__(
@@ -77,11 +79,6 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
                 f"these rewards are of orchestrations, and task {self.task.name!r} has none: "
                 "choose task=qa_jsonl, task=pocket_orchestrate, or agent/engine=scored_tries"
             )
-        check_one_of(get_args(RewardName), reward=reward)
-        check_at_least(LEAST_GROUP, samples=samples)
-        check_at_least(1, turns=turns)
-        if not clip > 0:
-            raise ConfigurationError(f"clip is {clip}, expected more than 0")
         self._domain = domain
         self.reward: RewardName = reward
         self.clip = clip
@@ -112,8 +109,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
                 found.append([])
                 continue
             records: list[ScoredDatum] = []
-            weights = advantages(values, clip=self.clip)
-            for done, weight in zip(group, weights, strict=True):
+            for done, weight in zip(group, advantages(values, clip=self.clip), strict=True):
                 if account(done).n_invalid:
                     self._n_invalid += 1
                 else:
@@ -123,12 +119,13 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
 
     def rewards_of(self, group: Sequence[CompletedTaskInstance]) -> list[float]:
         """The reward of each try at one problem; none with an error."""
-        tries = []
-        for done in group:
-            spent = account(done)
-            tries.append(Try(done.was_correct, spent.cost, spent.seconds, spent.calls))
-        preference = preference_of(group[0].instance) if group else None
-        return rewards(self.reward, tries, preference) if tries else []
+        if not group:
+            return []
+        tries = [
+            Try(done.was_correct, spent.cost, spent.seconds, spent.calls)
+            for done, spent in ((done, account(done)) for done in group)
+        ]
+        return rewards(self.reward, tries, preference_of(group[0].instance))
 
     def _records_of(self, done: CompletedTaskInstance, weight: float) -> list[ScoredDatum]:
         records = []

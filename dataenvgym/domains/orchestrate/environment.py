@@ -10,6 +10,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+
 from dataenvgym.domains.orchestrate.calls import (
     CHARACTERS_PER_TOKEN,
     ERROR,
@@ -23,12 +25,7 @@ from dataenvgym.domains.orchestrate.calls import (
 from dataenvgym.domains.orchestrate.preferences import preference_of
 from dataenvgym.domains.orchestrate.retrievers import Retriever
 from dataenvgym.domains.orchestrate.tiers import TOOLS, Tier, ToolName
-from dataenvgym.errors import (
-    ConfigurationError,
-    InvalidInstanceError,
-    SpeakerError,
-    check_at_least,
-)
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SpeakerError
 from dataenvgym.interfaces import Ask, Failure, Reply
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.tool_formats import malformed_call
@@ -190,10 +187,10 @@ class CallOptions:
     """
 
     graded_by: GradedBy = "judge"
-    documents: int = 5
-    context_tokens: int = 27_000
-    retries: int = 2
-    code_seconds: float = 60.0
+    documents: PositiveInt = 5
+    context_tokens: PositiveInt = 27_000
+    retries: NonNegativeInt = 2
+    code_seconds: PositiveFloat = 60.0
 
 
 class OrchestrateEnvironment(TaskEnvironment):
@@ -232,8 +229,6 @@ class OrchestrateEnvironment(TaskEnvironment):
         **more: Any,
     ) -> None:
         super().__init__(instances, system_prompt=system_prompt, template=template, **more)
-        check_at_least(0, retries=options.retries)
-        check_at_least(1, documents=options.documents, context_tokens=options.context_tokens)
         self.tiers = tiers
         self.options = options
         self.retriever = retriever

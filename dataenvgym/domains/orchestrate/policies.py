@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, ToolCall
 from dataenvgym.records.tool_formats import as_reply
@@ -24,10 +23,6 @@ class FixedOrchestrator:
     """
 
     def __init__(self, calls: Sequence[str]) -> None:
-        if isinstance(calls, str) or not calls:
-            raise ConfigurationError(
-                f"calls is {calls!r}, expected a list of tiers, such as [search-3, answer-4]"
-            )
         self.calls = tuple(calls)
 
     def predict(

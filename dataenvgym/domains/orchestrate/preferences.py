@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from dataenvgym.domains.orchestrate.calls import Account
-from dataenvgym.errors import InvalidInstanceError, did_you_mean
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.records.model import Finite
 from dataenvgym.tasks.rows import parsed
@@ -55,15 +55,10 @@ def parse_preference(given: Any, names: Collection[str], where: str) -> Preferen
     preference = parsed(Preference, given, f"{where}: preference")
     for name, weight in preference.weights.items():
         known = (ACCURACY, COST, LATENCY, *names)
-        if name not in known:
+        if name not in known or (weight < 0 and name in known[:3]):
             raise InvalidInstanceError(
-                f"{where}: the preference weighs {name!r}, which is not offered."
-                f"{did_you_mean(name, known)} It may weigh {', '.join(known)}"
-            )
-        if weight < 0 and name in known[:3]:
-            raise InvalidInstanceError(
-                f"{where}: the preference weighs {name} by {weight:g}, expected 0 or more: the "
-                "weight says how much better is preferred"
+                f"{where}: the preference weighs {name!r} by {weight:g}, expected only "
+                f"{', '.join(known)}, and the first three by 0 or more"
             )
     return preference
 
@@ -82,19 +77,16 @@ def kept(preference: Preference, account: Account, was_correct: bool) -> float |
     was not (unwanted).
     """
     total = sum(map(abs, preference.weights.values()))
-    spent = {COST: account.cost, LATENCY: account.seconds}
-    scale = {COST: DOLLARS_SCALE, LATENCY: SECONDS_SCALE}
+    spent = {COST: (account.cost, DOLLARS_SCALE), LATENCY: (account.seconds, SECONDS_SCALE)}
     value = 0.0
     for name, weight in preference.weights.items():
         if name == ACCURACY:
             value += weight * was_correct
-        elif name in spent:
-            if weight == 0:
-                continue
-            if (amount := spent[name]) is None:
+        elif name not in spent:
+            value += abs(weight) * ((name in account.calls) == (weight > 0))
+        elif weight:
+            amount, scale = spent[name]
+            if amount is None:
                 return None
-            value += weight * max(0.0, 1 - scale[name] * amount)
-        else:
-            is_called = name in account.calls
-            value += abs(weight) * (is_called == (weight > 0))
+            value += weight * max(0.0, 1 - scale * amount)
     return value / total if total else 1.0

@@ -14,6 +14,9 @@ from dataenvgym.errors import ConfigurationError, SpeakerError
 
 RETRIEVER = "retriever"
 """Its name where it is at fault."""
+PIECE = 1_200
+"""Characters of a piece of a folder's texts; a longer paragraph stays whole."""
+_SECONDS, _TRIES = 60.0, 3  # of one request to servers
 
 
 @runtime_checkable
@@ -28,17 +31,15 @@ class Retriever(Protocol):
 class FolderRetriever:
     """BM25 over the texts of a folder; needs the package bm25s.
 
-    Each .txt and .md file is split at blank lines into pieces of about `size` characters; a piece
+    Each .txt and .md file is split at blank lines into pieces of about `PIECE` characters; a piece
     begins with the name of its file. Texts without a word of the query are not found.
 
     Args:
         folder: of the texts, with folders in it.
-        size: characters of a piece; a longer paragraph stays whole.
     """
 
-    def __init__(self, folder: str | Path, *, size: int = 1_200) -> None:
+    def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.size = size
         files = sorted(p for p in self.folder.rglob("*") if p.suffix in (".txt", ".md"))
         self.texts = [piece for path in files for piece in self._pieces(path)]
         if not self.texts:
@@ -50,7 +51,7 @@ class FolderRetriever:
         paragraphs = path.read_text(encoding="utf-8", errors="replace").split("\n\n")
         pieces = [""]
         for paragraph in filter(None, map(str.strip, paragraphs)):
-            if pieces[-1] and len(pieces[-1]) + len(paragraph) > self.size:
+            if pieces[-1] and len(pieces[-1]) + len(paragraph) > PIECE:
                 pieces.append("")
             pieces[-1] += f"\n{paragraph}" if pieces[-1] else paragraph
         return [f"{path.stem}\n{piece}" for piece in pieces if piece]
@@ -94,32 +95,26 @@ class HttpRetriever:
 
     Args:
         base_urls: one server, or several.
-        timeout: seconds that one request may take.
-        retries: how often it is sent again after a failure.
     """
 
-    def __init__(
-        self, base_urls: str | Sequence[str], *, timeout: float = 60.0, retries: int = 2
-    ) -> None:
+    def __init__(self, base_urls: str | Sequence[str]) -> None:
         self.base_urls = (base_urls,) if isinstance(base_urls, str) else tuple(base_urls)
-        self.timeout = timeout
-        self.retries = retries
 
     def search(self, query: str, k: int) -> Sequence[str]:
         """See `Retriever`."""
         body = {"queries": [query], "topk": k, "return_scores": True}
         error: Exception | None = None
-        for attempt in range(self.retries + 1):
+        for attempt in range(_TRIES):
             url = self.base_urls[attempt % len(self.base_urls)].rstrip("/") + "/retrieve"
             request = Request(url, exact_json.dumps(body), {"Content-Type": "application/json"})
             try:
-                with urlopen(request, timeout=self.timeout) as reply:
+                with urlopen(request, timeout=_SECONDS) as reply:
                     documents = [each["document"] for each in exact_json.loads(reply.read())[0]]
                 return [str(d["content"] if "content" in d else d["contents"]) for d in documents]
             except (OSError, HTTPException, ValueError, LookupError, TypeError) as failure:
                 error = failure
         raise SpeakerError(
-            f"retriever: {type(error).__name__} from {url} in {self.retries + 1} tries: {error}",
+            f"retriever: {type(error).__name__} from {url} in {_TRIES} tries: {error}",
             fault=RETRIEVER,
         )
 

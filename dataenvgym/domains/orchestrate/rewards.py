@@ -12,9 +12,9 @@ groups of 3 or more with a deviation above 0.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, cast
 
 from dataenvgym.domains.orchestrate.preferences import (
     ACCURACY,
@@ -24,7 +24,7 @@ from dataenvgym.domains.orchestrate.preferences import (
     SECONDS_SCALE,
     Preference,
 )
-from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.errors import ConfigurationError
 
 RewardName = Literal["outcome", "efficiency", "preference"]
 MOST_LOST = 0.8
@@ -69,16 +69,10 @@ def rewards(
         ConfigurationError: if the reward depends on a cost or time that is unknown, or on a
             preference that the problem does not have.
     """
-    check_one_of(get_args(RewardName), reward=kind)
     if kind == "outcome":
         return [float(one.is_solved) for one in group]
     if kind == "efficiency":
-        found = [efficiency(one) for one in group]
-        if None in found:
-            raise _unknown(
-                "efficiency", "cost" if group[found.index(None)].cost is None else "time"
-            )
-        return [value for value in found if value is not None]
+        return _known(kind, "cost or time", map(efficiency, group))
     if preference is None:
         raise ConfigurationError(
             "the reward is 'preference', and a problem has none: add a field `preference` to the "
@@ -88,30 +82,27 @@ def rewards(
     for name, weight in preference.weights.items():
         if not weight:
             continue
-        column = [_element(name, one) for one in group]
-        if any(value is None for value in column):
-            raise _unknown("preference", "cost" if name == COST else "time")
-        for i, value in enumerate(normalized([value or 0.0 for value in column])):
+        column = _known(kind, name, (_element(name, one) for one in group))
+        for i, value in enumerate(normalized(column)):
             totals[i] += weight * value
     return [total * one.is_solved for total, one in zip(totals, group, strict=True)]
 
 
 def _element(name: str, one: Try) -> float | None:
-    if name == ACCURACY:
-        return float(one.is_solved)
-    if name == COST:
-        return None if one.cost is None else -one.cost
-    if name == LATENCY:
-        return None if one.seconds is None else -one.seconds
-    return float(one.calls.get(name, 0))
+    if name in (COST, LATENCY):
+        spent = one.cost if name == COST else one.seconds
+        return None if spent is None else -spent
+    return float(one.is_solved if name == ACCURACY else one.calls.get(name, 0))
 
 
-def _unknown(kind: str, what: str) -> ConfigurationError:
-    options = "price" if what == "cost" else "seconds"
-    return ConfigurationError(
-        f"the reward is {kind!r}, and the {what} of a try is unknown: set "
-        f"task.tiers.NAME.{options} of each tier, or use agent.engine.reward=outcome"
-    )
+def _known(kind: str, what: str, values: Iterable[float | None]) -> list[float]:
+    known = [*values]
+    if None in known:
+        raise ConfigurationError(
+            f"the reward is {kind!r}, and the {what} of a try is unknown: set task.tiers.NAME."
+            "price and .seconds, or use agent.engine.reward=outcome"
+        )
+    return cast(list[float], known)
 
 
 def normalized(values: Sequence[float]) -> list[float]:

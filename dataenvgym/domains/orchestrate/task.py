@@ -7,10 +7,12 @@ A row has `question` and `answer`, and may have `id`, `category` and `preference
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, PositiveInt, StringConstraints
 
 from dataenvgym.domains.orchestrate.calls import account_of, policy_scores, priced
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain
@@ -26,13 +28,13 @@ from dataenvgym.domains.orchestrate.tiers import (
 )
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import PlainText, takes
-from dataenvgym.records import CompletedTaskInstance, TaskInstance
+from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import NOTHING
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
-from dataenvgym.tasks.rows import SourceRow, UnfitRowError
+from dataenvgym.tasks.rows import SourceRow, UnfitRowError, parsed
 from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.budget import Price, parse_price
 
@@ -54,7 +56,7 @@ class OrchestrationOptions(TaskOptions, PromptOptions, CallOptions):
     tiers: Mapping[str, Any] | None = None
     preference: Mapping[str, Any] | None = None
     policy_price: Price | Mapping[str, float] | None = None
-    max_turns: int = 50
+    max_turns: PositiveInt = 50
     system_prompt: PlainText[str] = SYSTEM
     template: PlainText[str] = TEMPLATE
     sampling: SamplingParameters = SamplingParameters(max_tokens=1024)
@@ -95,7 +97,7 @@ class OrchestratedTask(Task):
         self.policy_price = parse_price(options.policy_price, name="policy_price")
         domain = kind(
             tiers,
-            CallOptions(**{f.name: getattr(options, f.name) for f in fields(CallOptions)}),
+            options,
             others=options.others,
             prompt_template=options.prompt,
             max_turns=options.max_turns,
@@ -176,6 +178,17 @@ class OrchestrateTask(OrchestratedTask):
         self.set_up(source, domain, options, name=options.name)
 
 
+_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class _Question(Model):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    question: _Words
+    answer: _Words
+    category: str | None = None
+
+
 def to_instance(row: SourceRow, *, name: str, offered: Collection[str]) -> TaskInstance:
     """The problem in a row.
 
@@ -186,20 +199,16 @@ def to_instance(row: SourceRow, *, name: str, offered: Collection[str]) -> TaskI
     values = row.values
     if values.get("image"):
         raise UnfitRowError(f"{row.where}: the question shows an image, and tools get text only")
-    for field_name in ("question", "answer"):
-        value = values.get(field_name)
-        if not isinstance(value, str) or not value.strip():
-            raise row.fault(field_name, "text")
+    asked = parsed(_Question, values, row.where)
     data: dict[str, Any] = {}
     if (wanted := values.get("preference")) is not None:
         data["preference"] = parse_preference(wanted, offered, row.where).model_dump(mode="json")
-    category = values.get("category")
     return TaskInstance(
         id=str(values.get("id") or row.id),
         task=name,
-        instruction=values["question"].strip(),
-        answer=values["answer"].strip(),
-        skill=category if isinstance(category, str) else None,
-        category=category if isinstance(category, str) else None,
+        instruction=asked.question,
+        answer=asked.answer,
+        skill=asked.category,
+        category=asked.category,
         data=data,
     )

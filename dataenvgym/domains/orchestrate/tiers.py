@@ -13,12 +13,11 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
-from dataenvgym import exact_json
-from dataenvgym.errors import ConfigurationError, need
+from dataenvgym.errors import ConfigurationError, first_fault, need
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.options import Free
+from dataenvgym.options import Free, Share
 from dataenvgym.records import Conversation, Model
 from dataenvgym.students.predictors import OpenAIPredictor
 from dataenvgym.tasks.rows import parsed
@@ -29,9 +28,6 @@ ToolName = Literal["search", "enhance_reasoning", "answer"]
 TOOLS: tuple[ToolName, ...] = get_args(ToolName)
 RETRIEVAL = "retrieval"
 """The name of search servers in an endpoint file."""
-
-
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Tier(Model):
@@ -124,13 +120,19 @@ def parse_tiers(
         ConfigurationError: naming the tier and its invalid field.
     """
     tiers = dict(base)
-    if not isinstance(given or {}, Mapping):
-        raise ConfigurationError(f"tiers is {given!r}, expected options of tiers by name")
     for name, options in (given or {}).items():
         if isinstance(options, Mapping) and name in tiers:
             options = tiers[name].model_dump() | dict(options)
         tiers[name] = parsed(Tier, options, f"tier {name!r}", ConfigurationError)
     return tiers
+
+
+class _Server(Model):
+    ip_addr: str
+    port: int
+
+
+_Endpoints = dict[str, str | Annotated[tuple[_Server, ...], Field(min_length=1)]]
 
 
 def read_endpoints(path: str | Path) -> dict[str, tuple[str, ...]]:
@@ -142,29 +144,21 @@ def read_endpoints(path: str | Path) -> dict[str, tuple[str, ...]]:
     Raises:
         ConfigurationError: naming the entry that cannot be read.
     """
-    form = '{"NAME": [{"ip_addr": "10.0.0.1", "port": 1800}]}'
     try:
-        found = exact_json.loads(Path(path).read_bytes())
-    except (OSError, exact_json.JSONDecodeError) as error:
+        found = TypeAdapter(_Endpoints).validate_json(Path(path).read_bytes())
+    except (OSError, ValidationError) as error:
+        why = first_fault(error) if isinstance(error, ValidationError) else error.strerror
         lacking = ConfigurationError(
-            f"endpoints {str(path)!r} cannot be read ({error}), expected a JSON file: {form}"
+            f"endpoints {str(path)!r} cannot be read ({why}), expected a JSON file: "
+            '{"NAME": [{"ip_addr": "10.0.0.1", "port": 1800}]}'
         )
         need(lacking)
         raise lacking from None
-    servers: dict[str, tuple[str, ...]] = {}
-    for name, entries in found.items() if isinstance(found, dict) else [("", found)]:
-        if isinstance(entries, str) and name:
-            continue
-        try:
-            urls = tuple(f"http://{each['ip_addr']}:{int(each['port'])}" for each in entries)
-        except (TypeError, KeyError, ValueError):
-            urls = ()
-        if not urls:
-            raise ConfigurationError(
-                f"{path}: {name!r} is {entries!r:.200}, expected a list of servers: {form}"
-            )
-        servers[name] = urls
-    return servers
+    return {
+        name: tuple(f"http://{each.ip_addr}:{each.port}" for each in servers)
+        for name, servers in found.items()
+        if not isinstance(servers, str)
+    }
 
 
 class ServerPool:
@@ -183,8 +177,6 @@ class ServerPool:
         *,
         price: Free[Price | Mapping[str, float] | None] = None,
     ) -> None:
-        if isinstance(base_urls, str) or not base_urls:
-            raise ConfigurationError(f"base_urls is {base_urls!r}, expected a list of servers")
         self.servers = [
             OpenAIPredictor(
                 model, base_url=url, timeout=600.0, retries=1, api_key_variable=None, price=price

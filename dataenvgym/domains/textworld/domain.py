@@ -82,7 +82,7 @@ class TextWorldDomain(DialogueDomain):
         problem = instance.data_as(self.problem)
         if problem.fault() is not None:
             return
-        if self.flow.is_by_turn:
+        if self.flow.level == "turn":
             yield split_at_turn(problem, instance.id)[1].reply
         else:
             yield from (step.reply for step in problem.solution())

@@ -94,8 +94,7 @@ class TextWorldEnvironment(TaskEnvironment):
         **more: Any,
     ) -> None:
         super().__init__(instances, **{"max_turns": options.max_turns, **more})
-        flow.check()
-        if flow.is_by_turn and options.role != "actor":
+        if flow.level == "turn" and options.role != "actor":
             raise ConfigurationError(
                 f"level is 'turn' and role is {options.role!r}: single turns are those of an actor"
             )
@@ -120,12 +119,12 @@ class TextWorldEnvironment(TaskEnvironment):
             )
         self._world, self._invalid = problem.world(), 0
         instruction = instance.instruction
-        if self.flow.format == "flowbench":
+        if self.flow.workflow != "none":
             self._flow, self._calls = flow_of(problem), []
             instruction = f"{self._flow.written(self.flow.workflow)}\n\n{instruction}"
         self._acting = self.actor.conversation(instruction)
         begun = self.prompt_template.conversation(instruction)
-        if self.flow.is_by_turn:
+        if self.flow.level == "turn":
             earlier, step = split_at_turn(problem, instance.id)
             self._wanted = call_of(step.action)
             for before in earlier:

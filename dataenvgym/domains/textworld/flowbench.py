@@ -25,9 +25,7 @@ from dataenvgym.domains.textworld.house import APPLIANCES, canonical
 from dataenvgym.domains.textworld.household import HouseProblem
 from dataenvgym.domains.textworld.shop import SHOP_ACTION, ShopProblem
 from dataenvgym.domains.textworld.worlds import Problem, Step
-from dataenvgym.errors import ConfigurationError
 
-Workflow = Literal["text", "code", "flowchart"]
 _HOUSE = re.compile(
     r"(go to|open|close|take|put|clean|heat|cool|use|examine|look|inventory)"
     r"(?: (.+?))??(?: (?:from|in/on|with) (.+))?"
@@ -39,27 +37,14 @@ class FlowOptions:
     """The form of problems.
 
     Attributes:
-        format: `plain`, or `flowbench`: with a workflow, and the metrics of that benchmark.
-        workflow: `text`, `code` or `flowchart`: how the workflow is written.
+        workflow: `none`, or how the workflow before each problem is written: `text`, `code` or
+            `flowchart`; then there are the metrics of a session, too.
         level: `session`: the student acts to the end; `turn`: it takes one turn of the reference
             solution.
     """
 
-    format: Literal["plain", "flowbench"] = "plain"
-    workflow: Workflow = "text"
+    workflow: Literal["none", "text", "code", "flowchart"] = "none"
     level: Literal["session", "turn"] = "session"
-
-    def check(self) -> None:
-        """Raise a ConfigurationError for a value that does not exist."""
-        if self.format == "plain" and (self.workflow, self.level) != ("text", "session"):
-            raise ConfigurationError(
-                f"workflow is {self.workflow!r} and level is {self.level!r}, which only problems "
-                "in FlowBench's form have: set format=flowbench (task.format), or leave both out"
-            )
-
-    @property
-    def is_by_turn(self) -> bool:
-        return self.format == "flowbench" and self.level == "turn"
 
 
 @dataclass(frozen=True)
@@ -89,7 +74,7 @@ class Flow:
     steps: tuple[FlowStep, ...]
     checkpoints: tuple[Call, ...]
 
-    def written(self, form: Workflow) -> str:
+    def written(self, form: str) -> str:
         """The workflow as the student reads it."""
         lines = {"text": self._text, "code": self._code, "flowchart": self._chart}[form]()
         return "\n".join(("Workflow:", *lines))

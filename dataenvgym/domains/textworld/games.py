@@ -25,7 +25,7 @@ from pydantic import Field
 from dataenvgym.domains.textworld.house import canonical
 from dataenvgym.domains.textworld.shop import SHOP_ACTION
 from dataenvgym.domains.textworld.worlds import Problem, Seen, Step, World, impossible
-from dataenvgym.errors import BrokenFileError, ConfigurationError, check_at_least, need
+from dataenvgym.errors import BrokenFileError, ConfigurationError, need
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 
@@ -186,8 +186,6 @@ Rows = Callable[[Any], Iterator[SourceRow]]
 
 def sampled(rows: Rows, *, limit: int | None, seed: int) -> Rows:
     """Only a seeded sample of the rows, in their order: each world takes a while to start."""
-    if limit is not None:
-        check_at_least(1, limit=limit)
 
     def chosen(place: Any) -> Iterator[SourceRow]:
         found = list(rows(place))

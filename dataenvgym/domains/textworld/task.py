@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import PositiveInt
 
 from dataenvgym.domains.textworld import household, shop
 from dataenvgym.domains.textworld.domain import TextWorldDomain
@@ -31,7 +33,6 @@ from dataenvgym.domains.textworld.games import (
 )
 from dataenvgym.domains.textworld.house import TASK_TYPES
 from dataenvgym.domains.textworld.worlds import Problem
-from dataenvgym.errors import check_one_of
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import Given, PlainText, takes
 from dataenvgym.records import TaskInstance
@@ -135,7 +136,7 @@ class GameOptions(TaskOptions, PromptOptions, PlayOptions):
     """
 
     sources: Places
-    limit: int | None = None
+    limit: PositiveInt | None = None
     seed: int = 0
     name: Given[str | None] = None
     system_prompt: PlainText[str] = PROMPTS["game"]
@@ -159,8 +160,8 @@ class WebshopOptions(GameOptions):
     """
 
     sources: Places = field(default_factory=lambda: _SESSIONS)
-    n_products: int | None = 1000
-    max_turns: int = 10
+    n_products: PositiveInt | None = 1000
+    max_turns: PositiveInt = 10
     system_prompt: PlainText[str] = PROMPTS["shop"]
 
 
@@ -230,7 +231,10 @@ def to_instance(row: SourceRow, *, problem: type[Problem], name: str) -> TaskIns
 
 
 def make_default(
-    instances: Sequence[TaskInstance] | None = None, *, world: str = "house", **options: Any
+    instances: Sequence[TaskInstance] | None = None,
+    *,
+    world: Literal["house", "shop"] = "house",
+    **options: Any,
 ) -> TextWorldEnvironment:
     """Make `dataenvgym/TextWorld-v0`: by default, with the validation tasks of the house.
 
@@ -238,7 +242,6 @@ def make_default(
         world: "house" or "shop".
         options: those of `TextWorldEnvironment`.
     """
-    check_one_of(PROBLEMS, world=world)
     task = (TextworldShopTask if world == "shop" else TextworldHouseTask)(split="validation")
     assert isinstance(task.domain, TextWorldDomain)
     return task.domain.make_environment(

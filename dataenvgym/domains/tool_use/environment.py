@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from pydantic import PositiveInt
+
 from dataenvgym.domains.tool_use.components import (
     COMPONENTS,
     Components,
@@ -20,7 +22,7 @@ from dataenvgym.domains.tool_use.components import (
 from dataenvgym.domains.tool_use.problem import Prepared
 from dataenvgym.domains.tool_use.user_seat import MOST_WORDS, ModelSeat, ScriptSeat, UserSeat
 from dataenvgym.domains.tool_use.users import ModelUser, ScriptedUser
-from dataenvgym.errors import SpeakerError, check_at_least
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.records.tool_formats import malformed_call
@@ -72,7 +74,7 @@ class ToolLimits(PromptOptions):
         user_sampling: how a model that plays the user, task.others.user, draws its replies.
     """
 
-    max_errors: int = 5
+    max_errors: PositiveInt = 5
     count_errors: CountErrors = "in_a_row"
     user_sampling: SamplingParameters = SamplingParameters(max_tokens=256)
 
@@ -85,7 +87,7 @@ class ToolUseOptions(ToolLimits):
         max_turns: largest number of the student's messages.
     """
 
-    max_turns: int = 30
+    max_turns: PositiveInt = 30
 
 
 class ToolUseEnvironment(TaskEnvironment):
@@ -128,7 +130,6 @@ class ToolUseEnvironment(TaskEnvironment):
         super().__init__(
             instances, system_prompt=limits.system_prompt, template=limits.template, **more
         )
-        check_at_least(1, max_errors=limits.max_errors)
         self._prepare = prepare
         self._max_errors = limits.max_errors
         self._in_a_row = limits.count_errors == "in_a_row"

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.tool_use.pocket import (
     DONE,
@@ -28,7 +29,6 @@ from dataenvgym.domains.tool_use.pocket_skills import PocketToolsSkill, call, in
 from dataenvgym.domains.tool_use.village import GOODS, PLACES, Village, VillageState
 from dataenvgym.domains.tool_use.worlds.calendar import Calendar, CalendarState
 from dataenvgym.domains.tool_use.worlds.shop import Shop, ShopState
-from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool
@@ -319,9 +319,9 @@ class ErrandsOptions(PocketToolsOptions):
         sampling: how the student answers; two calls take about 80 tokens.
     """
 
-    n_others: int = 1
-    n_examples: int = 0
-    max_turns: int = 4
+    n_others: NonNegativeInt = 1
+    n_examples: NonNegativeInt = 0
+    max_turns: PositiveInt = 4
     sampling: SamplingParameters = SamplingParameters(max_tokens=96)
 
 
@@ -332,7 +332,6 @@ class ErrandsTask(Task):
 
     @takes(ErrandsOptions)
     def __init__(self, options: ErrandsOptions) -> None:
-        check_at_least(0, n_others=options.n_others, n_examples=options.n_examples)
         family = Errands(options.n_others, options.n_examples)
         source = family.source(options.sizes, seed=options.seed)
         self.set_up(source, ErrandsDomain(family, options), options, name=options.name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,27 +86,24 @@ class ToolUseProblem(Model):
 
     @model_validator(mode="after")
     def _basis_has_its_data(self) -> Self:
-        for name, there in (
-            ("assertions", self.assertions),
-            ("said", self.said),
-            ("calls", self.gold),
+        self.check_basis({"assertions": self.assertions, "said": self.said, "calls": self.gold})
+        hidden = [call.name for call in self.gold if not self.offers(call.name)]
+        wordless = [words for words in (*self.said, *self.not_said) if not says(words, words)]
+        both = [no for no in self.not_said if any(says(words, no) for words in self.said)]
+        for found, what in (
+            (hidden, "gold calls {!r}, which is not in `tools`"),
+            (wordless, "said or not_said has {!r}, expected a word or a number"),
+            (both, "not_said has {!r}, which is in `said`"),
         ):
-            if name in self.basis and not there:
-                field = "gold" if name == "calls" else name
-                raise ValueError(f"basis names {name!r}, and field {field!r} is empty")
-        for number, call in enumerate(self.gold):
-            if not self.offers(call.name):
-                raise ValueError(f"gold.{number} calls {call.name!r}, which is not in `tools`")
-        for number, words in enumerate(self.said):
-            if not says(words, words):
-                raise ValueError(f"said.{number} is {words!r}, expected a word or a number")
-        for number, other in enumerate(self.not_said):
-            if not says(other, other) or any(says(words, other) for words in self.said):
-                raise ValueError(
-                    f"not_said.{number} is {other!r}, expected a word or a number that is not in "
-                    "`said`"
-                )
+            if found:
+                raise ValueError(what.format(found[0]))
         return self
+
+    def check_basis(self, given: Mapping[str, Collection[Any]]) -> None:
+        """Raise ValueError if the basis names a component for which nothing is given."""
+        for name in self.basis:
+            if not given.get(name, (name,)):
+                raise ValueError(f"basis names {name!r}, and the problem has nothing for it")
 
     def offers(self, tool: str) -> bool:
         """Whether the student has that tool, if the world has it."""
@@ -147,17 +143,13 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
             f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
             "the problem's world (task.world), and give each world a file of its own"
         )
-    opaque = not (world.shows_state and isinstance(world.state, State))
-    compared = {
-        "basis": "state" in problem.basis and not world.shows_state,
-        "state": bool(problem.state) and opaque,
-        "may_differ": problem.may_differ is not None and opaque,
-    }
-    if field := next(filter(compared.get, compared), None):
+    is_opaque = not (world.shows_state and isinstance(world.state, State))
+    compares = "state" in problem.basis and not world.shows_state
+    if compares or (is_opaque and (problem.state or problem.may_differ is not None)):
         raise ValueError(
-            f"field {field}: the state of world {world.name!r} is known only to its server or "
-            "simulator, and cannot be set or compared: leave `state` and `may_differ` out, and "
-            "take basis from assertions, said and calls"
+            f"field basis, state or may_differ: the state of world {world.name!r} is known only to "
+            "its server or simulator, and cannot be set or compared: leave `state` and "
+            "`may_differ` out, and take basis from assertions, said and calls"
         )
     try:
         if problem.state:
@@ -166,40 +158,27 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         raise ValueError(f"field state: the world's state has no {error}") from None
     except ValidationError as error:
         raise ValueError(first_fault(error, "state")) from None
-    for number, part in enumerate(problem.may_differ or ()):
-        name, dot, _ = part.partition(".")
-        fields = type(world.state).model_fields
-        _check_known(f"may_differ.{number}", "field", name, fields)
-        if dot and not isinstance(getattr(world.state, name), Table):
-            raise ValueError(f"field may_differ.{number}: {name} is not a table, got {part!r}")
-    known = {tool.name for tool in world.tools()}
-    of_user = {tool.name for tool in world.tools("user")}
+    known, of_user = ({tool.name for tool in world.tools(by)} for by in ("assistant", "user"))
     script = problem.user.calls if isinstance(problem.user, ScriptedUser) else ()
-    for number, name in enumerate(problem.tools or ()):
-        _check_known(f"tools.{number}", "tool", name, known)
-    for number, call in enumerate(problem.gold):
-        _check_known(f"gold.{number}.name", "tool", call.name, known)
-    for field, calls in (("user_gold", problem.user_gold), ("user.calls", script)):
-        for number, call in enumerate(calls):
-            _check_known(f"{field}.{number}.name", "tool of the user", call.name, of_user)
-    for number, call in enumerate(script):
-        try:
-            world.methods[call.name].arguments.read(call.arguments)
-        except ValueError as error:
-            raise ValueError(f"field user.calls.{number}.arguments: {error}") from None
-    for number, assertion in enumerate(problem.assertions):
-        _check_known(f"assertions.{number}.check", "check", assertion.check, world.checks)
-        try:
-            inspect.signature(world.checks[assertion.check]).bind(world, **assertion.arguments)
-        except TypeError as error:
-            raise ValueError(f"field assertions.{number}.arguments: {error}") from None
-
-
-def _check_known(field: str, kind: str, name: str, known: Mapping[str, Any] | set[str]) -> None:
-    if name not in known:
-        raise ValueError(
-            f"field {field}: the world has no {kind} {name!r}.{did_you_mean(name, known)}"
-        )
+    fields = type(world.state).model_fields
+    tables = [name for name in fields if isinstance(getattr(world.state, name), Table)]
+    parts = [part.partition(".") for part in problem.may_differ or ()]
+    for field, names, there in (
+        ("may_differ", [name for name, _, row in parts if not row], fields),
+        ("may_differ", [name for name, _, row in parts if row], tables),
+        ("tools", problem.tools or (), known),
+        ("gold", [call.name for call in problem.gold], known),
+        ("user_gold", [call.name for call in problem.user_gold], of_user),
+        ("user.calls", [call.name for call in script], of_user),
+        ("assertions", [each.check for each in problem.assertions], world.checks),
+    ):
+        for name in names:
+            if name not in there:
+                raise ValueError(
+                    f"field {field}: the world has no {name!r} for it.{did_you_mean(name, there)}"
+                )
+    for call in script:
+        world.methods[call.name].arguments.read(call.arguments)
 
 
 @dataclass(frozen=True)
@@ -245,7 +224,6 @@ class Prepared:
 
 
 _OWN = ("instruction", "skill", "category", "answer")
-_KNOWN = ("id", *_OWN, *ToolUseProblem.model_fields)
 
 
 def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
@@ -256,14 +234,8 @@ def to_instance(row: SourceRow, *, task: str, world: str) -> TaskInstance:
     """
     id = str(row.values.get("id", row.id))
     where = f"{row.where} (problem {id!r})"
-    for name in row.values:
-        if name not in _KNOWN:
-            raise InvalidInstanceError(
-                f"{where}: there is no field {name!r}.{did_you_mean(name, _KNOWN)} "
-                f"The fields are: {', '.join(_KNOWN)}."
-            )
-    own: dict[str, Any] = {name: row.values[name] for name in _OWN if name in row.values}
-    data = {name: row.values[name] for name in row.values if name not in ("id", *_OWN)}
+    own = {name: row.values[name] for name in _OWN if name in row.values}
+    data = {name: value for name, value in row.values.items() if name not in ("id", *_OWN)}
     problem = parsed(ToolUseProblem, {"world": world, **data}, where)
     if problem.user is None and not own.get("instruction", "-"):
         raise InvalidInstanceError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from dataenvgym.domains.tool_use.audit import audit as audit_world
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
@@ -13,7 +13,7 @@ from dataenvgym.domains.tool_use.environment import ToolLimits, ToolUseEnvironme
 from dataenvgym.domains.tool_use.mcp.world import McpServer, McpWorld
 from dataenvgym.domains.tool_use.problem import to_instance
 from dataenvgym.domains.tool_use.worlds import find_world, problems_of
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.errors import DataEnvGymError
 from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
@@ -29,10 +29,9 @@ class WorldOptions(TaskOptions, RowOptions, ToolUseOptions):
 
     Attributes:
         world: its name, its class as `my_module.MyWorld`, the folder of a synthesized one, or a
-            `World`; with tools=mcp, any name.
+            `World`; any name, with a server.
         sources: files of problems (see `loaders`); None: the problems shipped with the world.
-        tools: "own", or "mcp": those of a server.
-        mcp: the server, with tools=mcp (see `McpServer`).
+        mcp: a server, whose tools the world has (see `McpServer`).
         name: of the task; None uses the world's.
         audit: whether to refuse problems that fail a check of the audit (see `audit`).
     """
@@ -40,7 +39,6 @@ class WorldOptions(TaskOptions, RowOptions, ToolUseOptions):
     world: str | World[Any] = "shop"
     sources: Places | None = None
     _: KW_ONLY
-    tools: Literal["own", "mcp"] = "own"
     mcp: McpServer | None = None
     name: str | None = None
     audit: bool = False
@@ -59,7 +57,11 @@ class ToolUseTask(Task):
 
     @takes(WorldOptions)
     def __init__(self, options: WorldOptions) -> None:
-        world = _world(options.world, options.tools, options.mcp)
+        world: Any = options.world
+        if options.mcp is not None:
+            world = McpWorld(options.mcp, world)
+        elif isinstance(world, str):
+            world = find_world(world)
         name = world.name if options.name is None else options.name
         domain = ToolUseDomain(world, options, judge_users="judge" in (options.others or {}))
         place = str(getattr(world, "folder", world.name))
@@ -78,34 +80,17 @@ class ToolUseTask(Task):
 def _gold_errors(
     domain: ToolUseDomain, audit: bool, instances: Sequence[TaskInstance]
 ) -> Sequence[str | None]:
-    gold_errors: list[str | None] = []
+    found: dict[str, str] = {}
     for instance in instances:
         try:
             _ = domain.prepared(instance).gold_state
-            gold_errors.append(None)
         except DataEnvGymError as error:
-            gold_errors.append(str(error).removeprefix(f"instance {instance.id!r}: "))
-    if not audit or any(gold_errors):
-        return gold_errors
-    found: dict[str, str] = {}
-    for each in audit_world(domain.world, instances).violations:
+            found[instance.id] = str(error).removeprefix(f"instance {instance.id!r}: ")
+    for each in audit_world(domain.world, instances).violations if audit and not found else ():
         if each.check != "verifier":  # a split may be too small for that one
             problem = each.problem or instances[0].id
             found.setdefault(problem, f"check {each.check!r} of the audit: {each.detail}")
     return [found.get(instance.id) for instance in instances]
-
-
-def _world(world: str | World[Any], tools: str, mcp: McpServer | None) -> World[Any]:
-    if (tools == "own") != (mcp is None) or not (tools == "own" or isinstance(world, str)):
-        raise ConfigurationError(
-            f"tools is {tools!r}, mcp is {mcp!r} and world is {world!r}; with tools=mcp, expected "
-            "a server and a name: task=mcp task.mcp.url=..., or ToolUseTask('mcp', ..., "
-            "mcp=McpServer(url=...))"
-        )
-    if mcp is None:
-        return find_world(world) if isinstance(world, str) else world
-    assert isinstance(world, str)
-    return McpWorld(mcp, world)
 
 
 def make_default(

@@ -120,20 +120,6 @@ def test_fewer_problems_are_played_at_once_if_their_tries_have_several_turns():
         assert sizes[0] == n_problems
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"reward": "speed"}, "reward.*'speed'"),
-        ({"samples": 2}, "samples"),
-        ({"turns": 0}, "turns"),
-        ({"clip": 0}, "clip is 0"),
-    ],
-)
-def test_an_impossible_option_is_refused(options, match):
-    with pytest.raises(ConfigurationError, match=match):
-        OrchestrateTriesEngine(Requests(domain()), **options)
-
-
 def test_other_tasks_are_refused_with_a_way_out():
     with pytest.raises(ConfigurationError, match="scored_tries"):
         OrchestrateTriesEngine(PocketMathTask(n_train=10, n_validation=10, n_test=10))

@@ -316,18 +316,6 @@ def test_without_a_tier_that_answers_or_something_to_search_in_nothing_is_made()
     assert domain(PRICED, retriever=None).offered == ("answer", "answer-4")
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"retries": -1}, "retries"),
-        ({"documents": 0}, "documents"),
-    ],
-)
-def test_an_invalid_option_is_refused(options, match):
-    with pytest.raises(ConfigurationError, match=match):
-        domain(**options)
-
-
 def test_a_retriever_that_fails_is_at_fault():
     def search(query, k):
         raise SpeakerError("retriever: no reply", fault="retriever")

@@ -31,9 +31,9 @@ def test_a_preference_is_weights_or_text_and_weights():
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"serach": 1}, r"row 7.*'serach', which is not offered. Did you mean 'search'"),
-        ({"enhance_reasoning": 1}, r"row 7.*'enhance_reasoning', which is not offered"),
-        ({"cost": -1}, r"row 7.*weighs cost by -1, expected 0 or more"),
+        ({"serach": 1}, "row 7.*'serach'"),
+        ({"enhance_reasoning": 1}, "row 7.*'enhance_reasoning'"),
+        ({"cost": -1}, "row 7.*'cost'"),
         ({"cost": "much"}, r"row 7: preference.*cost.*much"),
         ({"cost": float("nan")}, r"row 7: preference.*cost"),
         ({"text": "cheap"}, r"row 7.*text"),

@@ -68,5 +68,3 @@ def test_an_unknown_cost_is_not_taken_for_zero(kind):
 def test_a_reward_by_preference_needs_one():
     with pytest.raises(ConfigurationError, match="problem has none"):
         rewards("preference", GROUP)
-    with pytest.raises(ConfigurationError, match=r"'efficency'.*efficiency"):
-        rewards("efficency", GROUP)

@@ -98,11 +98,11 @@ def test_without_a_price_the_cost_of_the_student_is_unknown_and_not_zero(make):
 @pytest.mark.parametrize(
     ("row", "match"),
     [
-        ({"question": "?", "answer": 7}, r":1, field 'answer': found int 7"),
-        ({"question": "  ", "answer": "a"}, ":1, field 'question'"),
-        ({"answer": "a"}, ":1, field 'question': found nothing"),
-        (ROWS[0] | {"preference": {"serch": 1}}, r":1: the preference weighs 'serch'"),
-        (ROWS[0] | {"preference": {"search": 1}}, r":1.*'search', which is not offered"),
+        ({"question": "?", "answer": 7}, ":1, answer"),
+        ({"question": "  ", "answer": "a"}, ":1, question"),
+        ({"answer": "a"}, ":1, question"),
+        (ROWS[0] | {"preference": {"serch": 1}}, ":1: .*'serch'"),
+        (ROWS[0] | {"preference": {"search": 1}}, ":1: .*'search'"),
     ],
 )
 def test_a_row_that_cannot_be_asked_is_named(make, row, match):
@@ -136,7 +136,8 @@ def test_tiers_and_searches_come_from_a_file_of_endpoints(make, tmp_path):
     path.write_text(json.dumps({"Qwen/Qwen3-32B": place, "retrieval": place}))
     task = make(tiers=None, endpoints=path)
     assert sorted(task.others) == ["answer-4", "search-3"]
-    assert task.domain.retriever.base_urls == ("http://127.0.0.1:9",)
+    (url,) = task.domain.make_environment().retriever.base_urls
+    assert url == "http://127.0.0.1:9"
     task.close()
 
 

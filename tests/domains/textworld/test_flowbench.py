@@ -18,7 +18,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.students.predictors import ScriptedPredictor
 from tests.domains.textworld.test_house import KITCHEN
 
-SMALL = {"n_train": 6, "n_validation": 6, "n_test": 6, "format": "flowbench"}
+SMALL = {"n_train": 6, "n_validation": 6, "n_test": 6, "workflow": "text"}
 TASKS = [TextworldHouseTask, TextworldShopTask]
 
 
@@ -107,16 +107,16 @@ def test_the_reference_solves_all_problems_and_the_audit_finds_nothing(kind, lev
 @pytest.mark.parametrize("kind", TASKS)
 def test_the_student_reads_the_workflow_before_the_problem(kind):
     for workflow in ("text", "code", "flowchart"):
-        task = kind(**SMALL, workflow=workflow)
+        task = kind(**{**SMALL, "workflow": workflow})
         (_, asked), instance = task.domain.prompt(task.instances[0]), task.instances[0]
         assert asked.content.startswith("Workflow:\n")
         assert asked.content.endswith(f"\n\n{instance.instruction}")
-    plain = kind(**{**SMALL, "format": "plain"})
+    plain = kind(**{**SMALL, "workflow": "none"})
     assert plain.domain.prompt(plain.instances[0])[-1].content == plain.instances[0].instruction
 
 
 def test_a_session_that_stops_halfway_has_half_of_the_progress():
-    task = TextworldHouseTask(n_train=6, n_validation=12, n_test=6, format="flowbench")
+    task = TextworldHouseTask(n_train=6, n_validation=12, n_test=6, workflow="text")
     instance = next(i for i in task.instances if i.skill == "pick")
     gold = list(task.domain.gold_replies(instance))
     at = next(n for n, reply in enumerate(gold) if "Action: take" in reply)
@@ -144,27 +144,6 @@ def test_one_turn_is_compared_after_the_earlier_turns_of_the_reference():
         assert info["scores"] == {"call_recall": 0, "parameter_recall": 0}
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"format": "flow"}, "format.*'flow'"),
-        ({"workflow": "poem"}, "workflow.*'poem'.*flowchart"),
-        ({"level": "day"}, "level.*'day'"),
-        (
-            {"format": "plain", "level": "turn"},
-            "level is 'turn', which only problems in FlowBench's form",
-        ),
-        ({"format": "plain", "workflow": "code"}, "workflow is 'code'.*set format=flowbench"),
-    ],
-)
-def test_an_option_that_does_not_exist_or_has_no_effect_is_named(option, message):
-    with pytest.raises(ConfigurationError, match=message):
-        TextworldHouseTask(**{**SMALL, **option})
-
-
 def test_a_strategist_has_no_single_turns():
     with pytest.raises(ConfigurationError, match="actor"):
-        TextWorldEnvironment(
-            options=PlayOptions(role="strategist"),
-            flow=FlowOptions(format="flowbench", level="turn"),
-        )
+        TextWorldEnvironment(options=PlayOptions(role="strategist"), flow=FlowOptions(level="turn"))

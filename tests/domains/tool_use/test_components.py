@@ -91,11 +91,6 @@ def test_a_component_of_the_basis_that_was_not_evaluated_is_an_error(name):
         score(problem, Ending(Phone(), Phone().state, ["x"], []))
 
 
-def test_an_empty_basis_is_an_error():
-    with pytest.raises(EvaluationError, match="the basis is empty"):
-        score(ToolUseProblem.model_construct(basis=()), Ending(Phone(), Phone().state, [], []))
-
-
 @pytest.mark.parametrize("check", ["breaks", "is_vague"])
 def test_an_assertion_that_cannot_be_evaluated_is_an_error(check):
     with pytest.raises(EvaluationError, match=f"check {check} of"):

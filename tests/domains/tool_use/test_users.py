@@ -93,8 +93,8 @@ def test_without_an_instruction_the_script_speaks_first():
         ({"s": []}, "its last line"),
         ({}, "user.script.states"),
         ({"s": [{"say": "x", "shout": 1}]}, "shout"),
-        ({"s": [{"calls": [READ]}]}, r"user.calls.0.name: the world has no tool of the user 'read"),
-        ({"s": [{"calls": [{**SWITCH, "arguments": {}}]}]}, r"user.calls.0.arguments: .*'on' is m"),
+        ({"s": [{"calls": [READ]}]}, "user.calls: .*'read"),
+        ({"s": [{"calls": [{**SWITCH, "arguments": {}}]}]}, "'on' is m"),
     ],
 )
 def test_a_script_that_cannot_be_played_is_refused_by_field(states, message):

@@ -149,13 +149,8 @@ class Dialogue:
             if not (isinstance(result, dict) and {"input", "output", "exception"} <= result.keys()):
                 result = {"input": call.input, "output": result, "exception": None}
             where = f"{row.where}, apis.{i}"
-            values = {
-                "role": "API",
-                "api_name": call.api_name,
-                "param_dict": call.input,
-                "result": result,
-            }
-            lines.append((parsed(_Called, values, where), where))
+            values = {"role": "API", "api_name": call.api_name, "param_dict": call.input}
+            lines.append((parsed(_Called, {**values, "result": result}, where), where))
         if plan.response:
             lines.append((_Spoken(role="AI", text=plan.response), row.where))
         return cls(row.id, lines, "3", library="lv3_apis")
@@ -211,14 +206,11 @@ class ApiBank:
 
     def _tools_of(self, library: Library, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
         if self._apis is not None:
-            if not self._apis.is_file():
-                raise ConfigurationError(
-                    f"there is no file {str(self._apis)!r} with tools (a JSON list)"
-                )
             try:
                 tools = TypeAdapter(tuple[Tool, ...]).validate_json(self._apis.read_bytes())
-            except ValidationError as error:
-                raise ConfigurationError(f"{self._apis}: {first_fault(error)}") from None
+            except (OSError, ValidationError) as error:
+                why = error.strerror if isinstance(error, OSError) else first_fault(error)
+                raise ConfigurationError(f"apis {self._apis}: {why}") from None
             return tuple(sorted(tools, key=lambda tool: tool.name))
         if self._own.are_there:
             return self._own.tools(library)
@@ -279,6 +271,7 @@ class ApiBank:
             reply = "\n".join(texts)
             texts.clear()
             calls: tuple[ToolCall, ...] = ()
+            checked = None
             if isinstance(line, _Called):
                 if line.api_name not in tools:
                     raise InvalidInstanceError(
@@ -286,12 +279,9 @@ class ApiBank:
                         f"declared: the tools are {', '.join(sorted(tools))}"
                     )
                 calls = (line.call,)
-            checked = None
-            if isinstance(line, _Called) and (
-                self._own.are_there or line.api_name == TOOL_SEARCHER.name
-            ):
-                result = line.result.model_dump(mode="json", exclude_unset=True)
-                checked = CheckedCall(apis=dialogue.library, name=line.api_name, result=result)
+                if self._own.are_there or line.api_name == TOOL_SEARCHER.name:
+                    result = line.result.model_dump(mode="json", exclude_unset=True)
+                    checked = CheckedCall(apis=dialogue.library, name=line.api_name, result=result)
             if self.turns == "all" or (self.turns == "calls") == bool(calls):
                 yield SourceRow(
                     f"{dialogue.name}-{number + 1}",
@@ -349,7 +339,7 @@ def _training_instance(row: SourceRow, task: str) -> TaskInstance:
             "gold": tuple(map(GoldCall.of, said.tool_calls)),
             "reply": said.content,
         }
-    except ValueError as error:
+    except (AttributeError, ValueError) as error:
         raise UnfitRowError(f"{row.where}: {error}") from None
     problem = parsed(CallsProblem, values, row.where, UnfitRowError)
     level = _LEVEL.search(row.id)

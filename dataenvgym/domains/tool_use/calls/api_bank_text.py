@@ -37,12 +37,10 @@ def described_tool(api: Mapping[str, Any]) -> Tool:
     """The tool that API-Bank describes.
 
     Raises:
-        ValueError: if it has no name, or its parameters are not an object of objects.
+        AttributeError, ValueError: if it has no name, or its parameters are not an object.
     """
-    name = api.get("name") or api.get("apiCode")
+    name: Any = api.get("name") or api.get("apiCode")
     declared = api.get("input_parameters", api.get("parameters")) or {}
-    if not isinstance(name, str) or not isinstance(declared, dict):
-        raise ValueError(f"{dict(api)!r} does not describe an API: expected name and parameters")
     properties: dict[str, Any] = {}
     for parameter, about in declared.items():
         about = about if isinstance(about, dict) else {"description": str(about)}
@@ -57,14 +55,11 @@ def tools_in(instruction: str) -> tuple[Tool, ...]:
     """The tools described in a prompt of API-Bank, one JSON object a line.
 
     Raises:
-        ValueError: for a line in another form.
+        AttributeError, ValueError: for a line in another form.
     """
     _, _, listed = instruction.partition(_DESCRIPTIONS)
     apis = [json.loads(line) for line in listed.splitlines() if line.strip()]
-    if not all(isinstance(api, dict) for api in apis):
-        raise ValueError(f"a line after {_DESCRIPTIONS!r} is not a JSON object")
-    by_name = {tool.name: tool for tool in map(described_tool, apis)}
-    return tuple(by_name.values())
+    return tuple({tool.name: tool for tool in map(described_tool, apis)}.values())
 
 
 def call_in(text: str) -> ToolCall:
@@ -73,18 +68,17 @@ def call_in(text: str) -> ToolCall:
     Raises:
         ValueError: if there is none, or its arguments are not literals with names.
     """
-    if (named := _CALL.search(text)) is None or (end := text.rfind(")]")) < named.end():
-        raise ValueError(f"{text[:200]!r} is not a call, expected [Name(argument='value')]")
     try:
+        if (named := _CALL.search(text)) is None or (end := text.rfind(")]")) < named.end():
+            raise ValueError("expected [Name(argument='value')]")
         parsed = parse_expression(f"_({text[named.end() : end]})").body
         assert isinstance(parsed, ast.Call)
         if parsed.args or any(word.arg is None for word in parsed.keywords):
             raise ValueError("an argument has no name")
-        values = {str(word.arg): ast.literal_eval(word.value) for word in parsed.keywords}
-        values = json.loads(json.dumps(values))
+        values = {word.arg: ast.literal_eval(word.value) for word in parsed.keywords}
+        return ToolCall(name=named[1], arguments=json.loads(json.dumps(values)))
     except (SyntaxError, AssertionError, TypeError, ValueError, RecursionError, MemoryError) as e:
         raise ValueError(f"{text[:200]!r} is not a call with literal arguments: {e}") from None
-    return ToolCall(name=named[1], arguments=values)
 
 
 def messages_in(dialogue: str) -> tuple[Message, ...]:

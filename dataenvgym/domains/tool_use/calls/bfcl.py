@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -84,12 +84,7 @@ def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[S
         answers: defaultdict[str, list[SourceRow]] = defaultdict(list)
         if name not in _WITHOUT_ANSWERS:
             file = path.parent / "possible_answer" / path.name
-            if not file.is_file():
-                raise ConfigurationError(
-                    f"there is no file {str(file)!r} with the answers to {path.name}"
-                )
-            found = rows_of_lines(file, file.stem, str(file))
-            for row in found:
+            for row in rows_of_lines(file, file.stem, str(file)):
                 answers[str(row.values.get("id"))].append(row)
         for row in rows_of_lines(path, path.stem, str(path)):
             id = str(row.values.get("id"))
@@ -114,17 +109,23 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
     """
     subset, answers = row.values["subset"], row.values["answers"]
     question = parsed(_Question, row.values["row"].values, row.where, UnfitRowError)
-    field = f"{row.where}, field 'id': {question.id!r}"
-    if (first := row.values["first"]) != row.where:
-        raise UnfitRowError(f"{field} is also that of {first}")
-    if len(answers) > 1:
-        places = " and ".join(each.where for each in answers)
-        raise UnfitRowError(f"{field} has several possible answers: {places}")
-    answer = next(iter(answers), None)
-    if answer is None and subset not in _WITHOUT_ANSWERS:
-        raise UnfitRowError(f"{field} has no possible_answer")
-    tools = tuple(_tool(function, i, row) for i, function in enumerate(question.function))
-    gold = () if answer is None else _gold(answer, {tool.name: tool for tool in tools})
+    first, n_wanted = row.values["first"], int(subset not in _WITHOUT_ANSWERS)
+    if first != row.where or len(answers) != n_wanted:
+        places = ", ".join([first, *(each.where for each in answers)])
+        raise UnfitRowError(
+            f"{row.where}, field 'id': {question.id!r} is in {places}, expected one problem and "
+            f"{n_wanted} possible_answer"
+        )
+    where = row.where
+    try:
+        tools = tuple(map(_tool, question.function))
+        gold: tuple[GoldCall, ...] = ()
+        for answer in answers:
+            where = answer.where
+            gold = _gold(answer, {tool.name: tool for tool in tools})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        why = first_fault(error) if isinstance(error, ValidationError) else error
+        raise UnfitRowError(f"{where}: {why}") from None
     if plain_names:
         tools, gold = _plainly_named(tools), _plainly_named(gold)
     values = {
@@ -133,7 +134,6 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
         "gold": gold,
         "any_call": subset == "live_relevance",
     }
-    where = row.where if answer is None else answer.where
     problem = parsed(CallsProblem, values, where, UnfitRowError)
     return problem.instance(id=question.id, task=task, skill=subset, category=subset)
 
@@ -158,40 +158,29 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
     return chosen
 
 
-def _tool(function: _Function, number: int, row: SourceRow) -> Tool:
-    try:
-        parameters = json_schema_of(function.parameters)
-        return Tool(name=function.name, description=function.description, parameters=parameters)
-    except ValueError as error:
-        field = f"field 'function.{number}.parameters'"
-        raise UnfitRowError(f"{row.where}, {field}: {error}") from None
+def _tool(function: _Function) -> Tool:
+    parameters = json_schema_of(function.parameters)
+    return Tool(name=function.name, description=function.description, parameters=parameters)
 
 
-def json_schema_of(declared: Any, place: str = "") -> dict[str, Any]:
+def json_schema_of(declared: Mapping[str, Any], place: str = "parameters") -> dict[str, Any]:
     """BFCL's declaration of a type as a JSON schema.
 
     Raises:
-        ValueError: for a type that is neither JSON's nor BFCL's for Python, naming the place.
+        AttributeError, ValueError: for another form, and for a type that is neither JSON's nor
+            BFCL's for Python.
     """
-    if not isinstance(declared, dict):
-        raise ValueError(f"{place[:-1]} is {declared!r}, expected an object")
     schema = {name: value for name, value in declared.items() if name != "optional"}
-    given = schema.get("type")
+    given, required = schema.get("type"), schema.get("required")
     schema["type"] = _JSON_TYPES.get(str(given), given)
-    if not isinstance(given, str) or schema["type"] not in KINDS.values():
-        known = ", ".join([*KINDS.values(), *_JSON_TYPES])
-        raise ValueError(f"{place}type is {given!r}, expected {known}")
-    if not isinstance(schema.get("required"), list | None):
-        raise ValueError(f"{place}required is {schema['required']!r}, expected a list of names")
+    if schema["type"] not in KINDS.values() or not isinstance(required, list | None):
+        raise ValueError(f"{place} has type {given!r} and required {required!r:.80}")
     if "items" in schema:
-        schema["items"] = json_schema_of(schema["items"], f"{place}items.")
+        schema["items"] = json_schema_of(schema["items"], f"{place}.items")
     if "properties" in schema:
-        properties = schema["properties"]
-        if not isinstance(properties, dict):
-            raise ValueError(f"{place}properties is {properties!r}, expected an object")
         schema["properties"] = {
-            name: json_schema_of(value, f"{place}properties.{name}.")
-            for name, value in properties.items()
+            name: json_schema_of(value, f"{place}.{name}")
+            for name, value in schema["properties"].items()
         }
     return schema
 
@@ -199,39 +188,27 @@ def json_schema_of(declared: Any, place: str = "") -> dict[str, Any]:
 def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
     """The gold calls; checks that a call of the declared tools can satisfy them."""
     calls = []
-    for i, call in enumerate(parsed(_Answer, row.values, row.where, UnfitRowError).ground_truth):
-        field = f"{row.where}, field 'ground_truth.{i}"
-        if len(call) != 1:
-            raise UnfitRowError(f"{field}': {len(call)} names, expected that of one tool")
+    for call in parsed(_Answer, row.values, row.where, UnfitRowError).ground_truth:
         ((name, arguments),) = call.items()
         if name not in tools:
-            raise UnfitRowError(
-                f"{field}': calls {name!r}, which is not declared: the tools are {', '.join(tools)}"
+            raise ValueError(f"{name!r} is not declared: the tools are {', '.join(tools)}")
+        schema: Any = tools[name].parameters
+        declared = schema.get("properties") or {}
+        needed = [n for n, values in arguments.items() if OMITTED not in values]
+        lacking = [
+            n
+            for n in schema.get("required") or ()
+            if not any(v != OMITTED for v in arguments.get(str(n), ()))
+        ]
+        if wrong := [*(n for n in needed if n not in declared), *lacking]:
+            raise ValueError(
+                f"argument {wrong[0]!r} of {name} is required or has a value, and is not declared "
+                f"or has none: the tool takes {', '.join(declared)}"
             )
-        declared: Any = tools[name].parameters.get("properties") or {}
-        if undeclared := _undeclared(arguments, declared, tools[name].parameters.get("required")):
-            raise UnfitRowError(f"{field}.{name}': {undeclared}")
         taken: dict[str, Any] = {n: values for n, values in arguments.items() if n in declared}
-        try:
-            calls.append(GoldCall(name=name, arguments=taken, listed=True))
-        except ValidationError as error:
-            raise UnfitRowError(f"{field}.{name}': {first_fault(error)}") from None
+        calls.append(GoldCall(name=name, arguments=taken, listed=True))
     return tuple(calls)
 
 
 def _plainly_named(named: tuple[NamedT, ...]) -> tuple[NamedT, ...]:
     return tuple(one.model_copy(update={"name": one.name.replace(".", "_")}) for one in named)
-
-
-def _undeclared(
-    arguments: Mapping[str, Sequence[Any]], declared: Mapping[str, Any], required: Any
-) -> str | None:
-    """Why no call can have these arguments; an undeclared one may be optional."""
-    needed = (name for name, values in arguments.items() if OMITTED not in values)
-    if unknown := next((name for name in needed if name not in declared), None):
-        return f"argument {unknown!r} is not declared: the tool takes {', '.join(declared)}"
-    names = map(str, required if isinstance(required, list) else ())
-    lacking = (name for name in names if not any(v != OMITTED for v in arguments.get(name, ())))
-    if (name := next(lacking, None)) is not None:
-        return f"the required argument {name!r} has no acceptable value but the empty text"
-    return None

@@ -10,7 +10,7 @@ from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER, are_searches, found
 from dataenvgym.domains.tool_use.matching import call_scores, calls_match
-from dataenvgym.errors import ConfigurationError, shorten
+from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.tool_formats import to_json
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
@@ -71,10 +71,6 @@ class CallsEnvironment(TaskEnvironment):
             template=options.template,
             render_mode=render_mode,
         )
-        if not 0 < reply_threshold <= 1:
-            raise ConfigurationError(
-                f"reply_threshold is {reply_threshold}, expected more than 0 and at most 1"
-            )
         self.lenient = options.matching == "lenient"
         self.reply_threshold = reply_threshold
         self.catalog = tuple(catalog)

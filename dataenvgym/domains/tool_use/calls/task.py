@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Gt, Le
+from pydantic import PositiveInt
 
 from dataenvgym.domains.tool_use.calls.api_bank import ApiBank, Turns, api_bank_instance
 from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis
@@ -72,8 +75,8 @@ class APIBankOptions(CallsOptions):
     apis: str | Path | None = None
     checkout: str | Path | None = None
     matching: Literal["strict", "lenient"] = "strict"
-    reply_threshold: float = 0.5
-    max_turns: int = 4
+    reply_threshold: Annotated[float, Gt(0), Le(1)] = 0.5
+    max_turns: PositiveInt = 4
 
 
 class BFCLTask(Task):

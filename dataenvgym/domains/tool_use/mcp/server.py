@@ -40,7 +40,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dataenvgym import __version__
-from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
+from dataenvgym.errors import ConfigurationError, EvaluationError, check_above
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds.world import World
 
@@ -195,9 +195,7 @@ class HttpServer:
         max_sessions: int = MAX_SESSIONS,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
-        check_at_least(1, max_sessions=max_sessions)
-        if not 0 < idle_timeout < float("inf"):
-            raise ConfigurationError(f"idle_timeout is {idle_timeout}, expected seconds above 0")
+        check_above(0, max_sessions=max_sessions, idle_timeout=idle_timeout)
         self._socket = listening(host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}{PATH}"

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, Self
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, shorten
+from pydantic import BaseModel, PositiveFloat, ValidationError
+
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, first_fault, shorten
 from dataenvgym.events import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.tasks.worlds.state import State
@@ -27,23 +29,22 @@ class McpServer:
         variables: names of environment variables to pass to the command. It gets only these, PATH,
             HOME and a few like them. Name a key that it needs here; its value is never written to
             configurations or files.
-        api_key_variable: the environment variable with the key for the URL, or None.
-        api_key_header: the header for the key; None sends it as a bearer token.
+        api_key_variable: the environment variable with the key for the URL, or None; it is sent as
+            a bearer token.
         headers: more headers of each request, each with the name of the environment variable that
             has its value.
         timeout: seconds for opening a session, and for each call.
 
     Raises:
-        ConfigurationError: unless either a command or a URL is given, with options that fit it.
+        ConfigurationError: unless either a command or a URL is given.
     """
 
     command: Sequence[str] | None = None
     url: str | None = None
     variables: Sequence[str] = ()
     api_key_variable: str | None = None
-    api_key_header: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    timeout: float = 60.0
+    timeout: PositiveFloat = 60.0
 
     def __post_init__(self) -> None:
         if isinstance(self.command, str) or bool(self.command) == bool(self.url):
@@ -51,14 +52,6 @@ class McpServer:
                 f"command is {self.command!r} and url is {self.url!r}, expected one of them; a "
                 "command is a list: [program, argument, ...]"
             )
-        if self.url and not self.url.startswith(("http://", "https://")):
-            raise ConfigurationError(f"url is {self.url!r}, expected http://... or https://...")
-        if self.variables if self.url else self.headers or self.api_key_variable:
-            raise ConfigurationError(
-                "variables are for a command, headers and api_key_variable for a url"
-            )
-        if not self.timeout > 0:
-            raise ConfigurationError(f"timeout is {self.timeout}, expected more than 0 seconds")
         keep_secrets_of(self.url or "")
         for name in (*self.variables, *self.headers.values()):
             keep_key(name)
@@ -86,8 +79,7 @@ class McpServer:
         headers = {name: _secret(each, "headers") for name, each in self.headers.items()}
         if self.api_key_variable is not None:
             key = _secret(self.api_key_variable, "api_key_variable")
-            bearer = {"Authorization": f"Bearer {key}"}
-            headers |= bearer if self.api_key_header is None else {self.api_key_header: key}
+            headers["Authorization"] = f"Bearer {key}"
         return headers
 
 
@@ -190,18 +182,21 @@ class McpWorld(World[State]):
             self._sessions.close()
 
 
+class _Named(BaseModel):
+    """What a schema of arguments names."""
+
+    required: list[str] = []
+    properties: dict[str, Any] = {}
+
+
 def _read_tool(tool: Any, server: McpServer) -> Tool:
     schema = tool.input_schema
-    required, properties = schema.get("required", []), schema.get("properties", {})
     try:
-        if not tool.name or not isinstance(properties, Mapping):
-            raise ValueError("expected a name, and an object of properties")
-        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-            raise ValueError(f"'required' is {required!r}, expected names")
+        _Named.model_validate(schema)
         return Tool(name=tool.name, description=tool.description or "", parameters=schema)
-    except ValueError as error:  # pydantic's, too
+    except ValidationError as error:
         raise ConfigurationError(
-            f"the MCP server {server.where} lists a tool {tool.name!r}: {error}"
+            f"the MCP server {server.where} lists a tool {tool.name!r}: {first_fault(error)}"
         ) from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Literal
 
 from dataenvgym.domains.tool_use.plans import code_form, json_form
 from dataenvgym.domains.tool_use.plans.loaders import PLANS, PlanTool, check_tools
@@ -22,7 +23,7 @@ from dataenvgym.domains.tool_use.plans.plan import (
     plan_of,
     plan_scores,
 )
-from dataenvgym.errors import InvalidInstanceError, check_one_of
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import PlainText
 from dataenvgym.records import (
     CompletedTaskInstance,
@@ -108,15 +109,14 @@ def compared(completed: CompletedTaskInstance, form: Form) -> Pair:
     return best_match(gold_plans(completed.instance, form), predicted), predicted
 
 
+FormName = Literal["json", "code"]
 TOOLS = "{tools}"
 _SYSTEM = "You plan how tools answer a request. These are the tools:\n\n{tools}\n\n"
 
 
-def form_of(name: str, tools: Collection[str]) -> Form:
-    """The form of that name, json or code; ConfigurationError if it does not exist."""
-    forms = {"json": json_form.FORM, "code": code_form.form(tools)}
-    check_one_of(forms, form=name)
-    return forms[name]
+def form_of(name: FormName, tools: Collection[str]) -> Form:
+    """The form of that name."""
+    return code_form.form(tools) if name == "code" else json_form.FORM
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ class PlanOptions:
             `{tools}`, too.
     """
 
-    form: str = "json"
+    form: FormName = "json"
     correct_by: Level = "tools"
     system_prompt: PlainText[str | None] = None
     template: PlainText[str] = INSTRUCTION

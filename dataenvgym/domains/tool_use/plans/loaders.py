@@ -27,6 +27,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
 )
 
@@ -78,6 +79,9 @@ class PlanTool(Model):
         return f"{self.name}({', '.join(self.args)}){results}{text}"
 
 
+_TOOLS = TypeAdapter(Annotated[tuple[PlanTool, ...], Field(min_length=1)])
+
+
 def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[PlanTool, ...]:
     """The tools of a file, or of its content.
 
@@ -91,43 +95,29 @@ def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[
     """
     where, content = "tools", source
     if isinstance(source, str | Path):
-        path = Path(source).expanduser()
-        where = str(path)
+        where = str(Path(source).expanduser())
         try:
-            content = exact_json.loads(path.read_bytes())
-        except OSError as error:
+            content = exact_json.loads(Path(where).read_bytes())
+        except (OSError, exact_json.JSONDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             lacking = ConfigurationError(
-                f"tools is {where!r}, which cannot be read ({error.strerror}): expected a JSON "
-                'file with a list such as [{"name": "image captioning", "args": ["image"], '
-                '"returns": ["text"], "description": "..."}]'
+                f"tools is {where!r}, which cannot be read ({why}): expected a JSON file with a "
+                'list such as [{"name": "image captioning", "args": ["image"], "returns": '
+                '["text"], "description": "..."}]'
             )
             need(lacking)
             raise lacking from None
-        except exact_json.JSONDecodeError as error:
-            raise ConfigurationError(f"{where}: not valid JSON: {error}") from None
-    named: list[tuple[str, Any]] = []
-    if isinstance(content, Mapping):
-        for name, value in content.items():
-            named.append((name, {"name": name, **value} if isinstance(value, Mapping) else value))
-    elif isinstance(content, Sequence) and not isinstance(content, str):
-        named = [(f"tool {i}", value) for i, value in enumerate(content, start=1)]
-    tools: dict[str, PlanTool] = {}
-    for which, value in named:
-        try:
-            tool = PlanTool.model_validate(value)
-        except ValidationError as error:
-            raise ConfigurationError(f"{where}, {which}, {first_fault(error)}") from None
-        if tool.name in tools:
-            raise ConfigurationError(
-                f"{where}: the tool {tool.name!r} occurs twice, expected it once"
-            )
-        tools[tool.name] = tool
-    if not tools:
-        raise ConfigurationError(
-            f"{where}: found {content!r:.60}, expected a list of tools, or an object from names to "
-            "tools, with at least one"
-        )
-    return tuple(tools.values())
+    try:
+        if isinstance(content, Mapping):
+            content = [{"name": name, **value} for name, value in content.items()]
+        tools = _TOOLS.validate_python(content)
+    except TypeError as error:  # a tool of m&m's that is not an object
+        raise ConfigurationError(f"{where}: {error}") from None
+    except ValidationError as error:
+        raise ConfigurationError(f"{where}: {first_fault(error)}") from None
+    if len({tool.name for tool in tools}) < len(tools):
+        raise ConfigurationError(f"{where}: a tool occurs twice, expected it once")
+    return tools
 
 
 PLANS = "plans"

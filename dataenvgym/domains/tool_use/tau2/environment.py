@@ -26,7 +26,7 @@ from dataenvgym.domains.tool_use.tau2.task_file import Action
 from dataenvgym.domains.tool_use.tau2.world import past_messages
 from dataenvgym.domains.tool_use.user_seat import ModelSeat, UserSeat
 from dataenvgym.domains.tool_use.users import ModelUser
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Conversation, Message, TaskInstance, ToolCall
 from dataenvgym.tasks.environment import Outcome
@@ -93,10 +93,6 @@ class Tau2Environment(ToolUseEnvironment):
     def __init__(
         self, instances: Sequence[TaskInstance] = (), *, max_steps: int = MAX_STEPS, **options: Any
     ) -> None:
-        if not 2 <= max_steps <= 2 * type(self).max_turns:
-            raise ConfigurationError(
-                f"max_steps is {max_steps}, expected 2 to {2 * type(self).max_turns}"
-            )
         super().__init__(instances, **{**options, "max_turns": max_steps // 2})
         self._max_steps = max_steps
         self._judged_well: bool | None = None

@@ -59,13 +59,8 @@ class Tau2Problem(ToolUseProblem):
     def _basis_has_its_data(self) -> Self:
         if not self.basis and not self.judged:
             raise ValueError("the basis is empty, and nothing is judged")
-        for name, there in (
-            ("assertions", self.assertions),
-            ("said", self.said),
-            ("calls", self.gold_actions),
-        ):
-            if name in self.basis and not there:
-                raise ValueError(f"basis names {name!r}, and the task has nothing for it")
+        given = {"assertions": self.assertions, "said": self.said, "calls": self.gold_actions}
+        self.check_basis(given)
         return self
 
     @property

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge, Le
+from pydantic import PositiveInt
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.environment import CountErrors, ToolLimits, ToolUseEnvironment
@@ -57,8 +60,8 @@ class Tau2Options(TaskOptions, RowOptions, ToolLimits):
     task_set: str = "base"
     nl_assertions: Literal["judge", "leave_out"] = "judge"
     fractions: Mapping[Split, float] = field(default_factory=lambda: THIRDS)
-    max_steps: int = MAX_STEPS
-    max_errors: int = 10
+    max_steps: Annotated[int, Ge(2), Le(2 * Tau2Environment.max_turns)] = MAX_STEPS
+    max_errors: PositiveInt = 10
     count_errors: CountErrors = "total"
     user_sampling: SamplingParameters = SamplingParameters(max_tokens=1024)
 

