@@ -216,8 +216,9 @@ def _next_constructor(target: Any) -> type | None:
 
 def _group(target: Any) -> Any:
     """The group that a class takes, or the class itself if it is one; else None."""
-    group = getattr(getattr(target, "__init__", None), "group", target)
-    return group if is_dataclass(group) and isinstance(group, type) else None
+    owner = next((c for c in getattr(target, "__mro__", ()) if "__init__" in vars(c)), object)
+    group = getattr(owner.__init__, "group", owner)
+    return group if "__dataclass_fields__" in vars(group) else None
 
 
 def _ordered(target: Any, names: Collection[str]) -> list[str]:

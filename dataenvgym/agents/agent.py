@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, PositiveInt
 
 from dataenvgym.agents.policies.plain import at_most
 from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep, within_budget
 from dataenvgym.environments.skill_tree.actions import TreeAction
-from dataenvgym.errors import check_at_least
 from dataenvgym.interfaces import PredictorInterface, Stateful
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.records.plans import Engine, Policy, Situation, generated, warn_of_shortage
@@ -20,29 +20,27 @@ PolicyT = TypeVar("PolicyT")
 EngineT = TypeVar("EngineT")
 
 
+@dataclass(eq=False)
 class PolicyAgent(Generic[PolicyT, EngineT]):
     """An agent whose random choices all derive from `seed` and the iteration.
 
     So its state is the iteration, and the states of its stateful `parts` (by name, with protocol).
+
+    Args:
+        name: is written into each record's provenance.
+        seed: of its random choices.
     """
 
     parts: ClassVar[Mapping[str, type]]
 
-    def __init__(
-        self,
-        policy: PolicyT,
-        engine: EngineT,
-        *,
-        name: str,
-        records_per_iteration: int = 300,
-        seed: int = 0,
-    ) -> None:
-        check_at_least(1, records_per_iteration=records_per_iteration)
-        self.policy = policy
-        self.engine = engine
-        self.name = name
-        self.records_per_iteration = records_per_iteration
-        self.seed = seed
+    policy: PolicyT
+    engine: EngineT
+    _: KW_ONLY
+    name: str
+    records_per_iteration: PositiveInt = 300
+    seed: int = 0
+
+    def __post_init__(self) -> None:
         self.iteration = 1
 
     def step(self) -> None:
@@ -58,9 +56,7 @@ class PolicyAgent(Generic[PolicyT, EngineT]):
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
         """Continue from a state of `state_dict`."""
-        iteration = state["iteration"]
-        assert isinstance(iteration, int)
-        self.iteration = iteration
+        self.iteration = cast(int, state["iteration"])
         for name, part in self._stateful():
             if isinstance(saved := state.get(name), dict):
                 part.load_state_dict(saved)
@@ -76,10 +72,8 @@ class Agent(PolicyAgent[Policy, Engine]):
     Args:
         policy: turns completed instances into a plan.
         engine: turns the plan into records.
-        name: is written into each record's provenance.
         records_per_iteration: the most records that a plan has; a policy that plans more is cut, in
             proportion, with a warning.
-        seed: of its random choices.
     """
 
     parts: ClassVar[Mapping[str, type]] = {"policy": Policy, "engine": Engine}
@@ -105,31 +99,22 @@ class Agent(PolicyAgent[Policy, Engine]):
         ]
 
 
+@dataclass(eq=False)
 class TreeAgent(PolicyAgent[TreePolicy, Engine | None]):
     """Acts on the forest by `policy`; the environment's engine writes the records.
 
     Args:
         policy: turns the forest into an action.
         engine: the environment's engine, to check before the run whether it fits the task.
-        name: is written into each record's provenance.
         records_per_iteration: the most records that a step asks for.
-        seed: of its random choices.
     """
 
     parts: ClassVar[Mapping[str, type]] = {"policy": TreePolicy}
 
-    def __init__(
-        self,
-        policy: TreePolicy,
-        engine: Engine | None = None,
-        *,
-        name: str,
-        records_per_iteration: int = 300,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            policy, engine, name=name, records_per_iteration=records_per_iteration, seed=seed
-        )
+    engine: Engine | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.history: tuple[TreeStep, ...] = ()
 
     def act(self, observation: dict[str, Any], predictor: PredictorInterface) -> TreeAction:

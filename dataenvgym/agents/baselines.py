@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import JsonValue
@@ -35,6 +35,7 @@ class NoEngine:
         return ()
 
 
+@dataclass(eq=False)
 class BlindPolicy:
     """Shows `policy` every instance as wrong and without an answer.
 
@@ -50,13 +51,14 @@ class BlindPolicy:
         ConfigurationError: if it lets the student try (`PolicyFit.asks_student`).
     """
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.fit = policy_fit(policy)
+    policy: Policy
+
+    def __post_init__(self) -> None:
+        self.fit = policy_fit(self.policy)
         if self.fit.asks_student:
             raise ConfigurationError(
-                f"a blind policy may not let the student try, and {type(policy).__name__} does: "
-                "wrap another one, such as agent/policy@agent.policy.policy=skill_list"
+                f"a blind policy may not let the student try, and {type(self.policy).__name__} "
+                "does: wrap another one, such as agent/policy@agent.policy.policy=skill_list"
             )
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, InvalidRecordError, check_one_of
+from dataenvgym.errors import InvalidRecordError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum, parse_training_data
@@ -52,9 +52,6 @@ class PolicyFit:
     needs_engine_skills: bool = False
     asks_student: bool = False
 
-    def __post_init__(self) -> None:
-        check_one_of(get_args(PlanDetail), tells=self.tells)
-
 
 @dataclass(frozen=True)
 class EngineFit:
@@ -71,47 +68,20 @@ class EngineFit:
     writes: bool = True
     measures: bool = False
 
-    def __post_init__(self) -> None:
-        check_one_of(get_args(PlanDetail), needs=self.needs)
-
     def is_satisfied_by(self, policy: PolicyFit) -> bool:
         """True if the policy's plans have the detail that the engine needs."""
         order = get_args(PlanDetail)
         return order.index(policy.tells) >= order.index(self.needs)
 
 
-FitT = TypeVar("FitT", PolicyFit, EngineFit)
-
-
 def policy_fit(policy: object) -> PolicyFit:
-    """The policy's declaration; the default if it has none.
-
-    Raises:
-        ConfigurationError: if its `fit` is something else.
-    """
-    return _fit_of(policy, PolicyFit)
+    """The policy's declaration; the default if it has none."""
+    return getattr(policy, "fit", None) or PolicyFit()
 
 
 def engine_fit(engine: object) -> EngineFit:
-    """The engine's declaration; the default if it has none.
-
-    Raises:
-        ConfigurationError: if its `fit` is something else.
-    """
-    return _fit_of(engine, EngineFit)
-
-
-def _fit_of(part: object, kind: type[FitT]) -> FitT:
-    fit = getattr(part, "fit", None)
-    if fit is None:
-        return kind()
-    if not isinstance(fit, kind):
-        raise ConfigurationError(
-            f"fit of {type(part).__name__} is {fit!r}, expected {kind.__name__}(...) (see "
-            "dataenvgym.records.plans) as an attribute or a property; without one, the default "
-            "applies"
-        )
-    return fit
+    """The engine's declaration; the default if it has none."""
+    return getattr(engine, "fit", None) or EngineFit()
 
 
 @dataclass(slots=True, eq=False)

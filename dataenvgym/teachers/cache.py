@@ -19,13 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
-
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import Reply, SamplingParameters
-from dataenvgym.records import Model
 from dataenvgym.records.store import RedisSettings, is_redis_url
 
 _PREFIX = "dataenvgym:reply:"
@@ -185,20 +182,15 @@ def request_key(identity: str, body: bytes, sampling: SamplingParameters, sample
     return hashlib.sha256(exact_json.dumps(request, option=exact_json.SORT_KEYS)).hexdigest()
 
 
-class _Entry(Model):
-    key: str = Field(min_length=1)
-    reply: Reply
-
-
 def to_entry(key: str, reply: Reply) -> bytes:
     """A reply as it is stored."""
-    return _Entry(key=key, reply=reply).model_dump_json().encode()
+    return exact_json.dumps({"key": key, "reply": reply.model_dump(mode="json")})
 
 
 def from_entry(key: str, entry: bytes) -> Reply | None:
     """The reply in an entry; None if it is broken, or has another key."""
     try:
-        read = _Entry.model_validate_json(entry)
-    except ValidationError:
+        read = exact_json.loads(entry)
+        return Reply.model_validate(read["reply"]) if read["key"] == key else None
+    except (ValueError, LookupError, TypeError):
         return None
-    return read.reply if read.key == key else None

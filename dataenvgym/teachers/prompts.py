@@ -97,11 +97,12 @@ class Prompt(Model):
             )
 
 
+PromptLike = Prompt | Mapping[str, Any] | str
+"""A prompt, a mapping with `system` and `user`, or the name of a prompt in the package."""
+
+
 def as_prompt(
-    prompt: Prompt | Mapping[str, Any] | str,
-    *,
-    needs: Collection[str] = (),
-    may: Collection[str] = (),
+    prompt: PromptLike, *, needs: Collection[str] = (), may: Collection[str] = ()
 ) -> Prompt:
     """Make and check a prompt, given as a prompt, as a section of the configuration, or by name.
 

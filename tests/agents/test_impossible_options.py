@@ -1,84 +1,70 @@
-"""Impossible options of agents, policies and engines are refused, with the name of the option."""
-
-from functools import partial
+"""Impossible options of agents, policies and engines are refused where a configuration is built."""
 
 import pytest
 
-from dataenvgym.agents import (
-    Agent,
-    AlternatingPolicy,
-    BranchedTriesEngine,
-    ConfigurableTreePolicy,
-    EdgePolicy,
-    FillBalancedPolicy,
-    GoldEngine,
-    LLMEngine,
-    NoEngine,
-    NoPolicy,
-    PocketEngine,
-    PocketRewriter,
-    PoolEngine,
-    PreferenceEngine,
-    RandomSelection,
-    RandomTreePolicy,
-    RetentionPolicy,
-    ScoredTriesEngine,
-    SeededEngine,
-    SelfConsistencyEngine,
-    SkillListPolicy,
-    ThompsonPolicy,
-    TreeAgent,
-    UCBPolicy,
-    UncertaintySelection,
-)
+from dataenvgym import agents
+from dataenvgym.agents.quality import AlreadyKnownCheck
+from dataenvgym.agents.skills import ClusteredSkills, DiscoveredSkills
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-from tests.fakes import Teacher
+from dataenvgym.runs.config.instantiation import check_arguments
 
-TASK = PocketMathTask()
-BANDIT = {"records_per_pull": [0], "discount": [0.0, 1.1], "prior": [1.0], "prior_weight": [0.0]}
+BANDIT = {"records_per_pull": [0], "discount": [0.0, 1.1]}
 IMPOSSIBLE = [
-    (partial(Agent, NoPolicy(), NoEngine(), name="a"), {"records_per_iteration": [0]}),
-    (partial(TreeAgent, AlternatingPolicy(), name="a"), {"records_per_iteration": [0]}),
-    (UCBPolicy, {**BANDIT, "exploration": [-1]}),
-    (ThompsonPolicy, {**BANDIT, "noise": [-1]}),
-    (partial(EdgePolicy, TASK), {"samples": [0], "temperature": [0.0], "floor": [-1.0]}),
-    (SkillListPolicy, {"floor": [-0.1], "sharpness": [-1], "skills": [0], "below": [0, 1.5]}),
-    (SkillListPolicy, {"choose": ["most_comon"]}),
-    (partial(RetentionPolicy, NoPolicy()), {"share": [1.1], "full_at": [0.0], "tolerance": [-0.1]}),
-    (AlternatingPolicy, {"subskills": [0], "own": [1.5]}),
-    (FillBalancedPolicy, {"cap": [0]}),
-    (RandomTreePolicy, {"explore": [2.0]}),
-    (ConfigurableTreePolicy, {"pattern": [["explroe"], []]}),
-    (
-        partial(LLMEngine, Teacher("")),
-        {"batch_size": [0], "examples_per_request": [0], "attempts": [0], "max_length": [0]},
-    ),
-    (partial(GoldEngine, TASK), {"parts": [0]}),
-    (partial(BranchedTriesEngine, TASK), {"samples": [1]}),
-    (partial(PoolEngine, RandomSelection(), TASK), {"nearest": [0]}),
-    (partial(UncertaintySelection, TASK), {"samples": [1], "temperature": [0.0], "breadth": [0]}),
-    (partial(PreferenceEngine, PocketEngine(TASK), TASK), {"rounds": [0], "most_tries": [0]}),
-    (partial(PocketRewriter, task=TASK), {"operands": ["sames"]}),
-    (
-        partial(SeededEngine, PocketRewriter(task=TASK), TASK),
-        {"nearest": [0], "attempts": [0]},
-    ),
-    (
-        partial(ScoredTriesEngine, TASK),
-        {"discount": [2], "normalize": ["all"], "most_named": [0]},
-    ),
-    (
-        partial(SelfConsistencyEngine, TASK),
-        {"samples": [0], "tries": [0], "temperature": [0.0], "agreement": [0.0]},
-    ),
-    (partial(SelfConsistencyEngine, TASK, agreement=0.9), {"most_agreement": [0.8]}),
+    (agents.Agent, {"records_per_iteration": [0]}),
+    (agents.TreeAgent, {"records_per_iteration": [0]}),
+    (agents.UCBPolicy, {**BANDIT, "exploration": [-1]}),
+    (agents.ThompsonPolicy, {**BANDIT, "noise": [-1]}),
+    (agents.EdgePolicy, {"samples": [0], "temperature": [0.0], "floor": [-1.0]}),
+    (agents.OpenEndedPolicy, {"together": [0], "per_error": [0]}),
+    (agents.SkillListPolicy, {"floor": [-0.1], "sharpness": [-1], "skills": [0], "below": [0, 2]}),
+    (agents.SkillListPolicy, {"choose": ["most_comon"], "per_skill": [0], "most_per_skill": [0]}),
+    (agents.RetentionPolicy, {"share": [1.1], "full_at": [0.0], "tolerance": [-0.1]}),
+    (agents.AlternatingPolicy, {"subskills": [0], "own": [1.5], "widen": [-1]}),
+    (agents.FillBalancedPolicy, {"cap": [0], "maximum": [-1]}),
+    (agents.RandomTreePolicy, {"explore": [2.0], "active": [0]}),
+    (agents.ThresholdPolicy, {"more": [-1], "subskills": [0]}),
+    (agents.ConfigurableTreePolicy, {"pattern": [["explroe"], []]}),
+    (agents.LLMTreePolicy, {"remembered": [-1]}),
+    (agents.LLMEngine, {"batch_size": [0], "examples_per_request": [0], "max_length": [0]}),
+    (agents.GoldEngine, {"parts": [0]}),
+    (agents.BranchedTriesEngine, {"samples": [1]}),
+    (agents.SegmentPairsEngine, {"samples": [1], "most_negatives": [0], "segment": [0, "tale"]}),
+    (agents.PoolEngine, {"nearest": [0]}),
+    (agents.UncertaintySelection, {"samples": [1], "temperature": [0.0], "breadth": [0]}),
+    (agents.GradientSelection, {"warmup": [0, 2], "epochs": [0]}),
+    (agents.PreferenceEngine, {"rounds": [0], "most_tries": [0]}),
+    (agents.PocketRewriter, {"operands": ["sames"]}),
+    (agents.SeededEngine, {"nearest": [0], "attempts": [0]}),
+    (agents.ScoredTriesEngine, {"discount": [2], "normalize": ["all"], "most_named": [0]}),
+    (agents.SelfConsistencyEngine, {"samples": [0], "tries": [0], "temperature": [0.0]}),
+    (agents.SelfConsistencyEngine, {"agreement": [0.0], "most_agreement": [1.2]}),
+    (AlreadyKnownCheck, {"samples": [-1], "share": [0.0, 2], "temperature": [0]}),
+    (ClusteredSkills, {"clusters": [0], "categories": [0], "splits": [["test"], []]}),
+    (DiscoveredSkills, {"skills": [0], "batch_size": [0], "attempts": [0], "splits": [["test"]]}),
 ]
 
 
-@pytest.mark.parametrize(("make", "options"), IMPOSSIBLE)
-def test_an_impossible_option_is_refused_by_its_name(make, options):
+@pytest.mark.parametrize(("kind", "options"), IMPOSSIBLE)
+def test_an_impossible_option_is_refused_by_its_key(kind, options):
     for name, values in options.items():
         for value in values:
-            with pytest.raises(ConfigurationError, match=name):
-                make(**{name: value})
+            with pytest.raises(ConfigurationError, match=f"agent.{name}"):
+                check_arguments(kind, {name: value}, "agent")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (agents.SkillListPolicy, {"per_skill": 1, "per_error": 1}),
+        (agents.AlternatingPolicy, {"most_per_skill": 5}),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(kind, options):
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        kind(**options)
+
+
+def test_deviations_need_a_baseline():
+    with pytest.raises(ConfigurationError, match="baseline"):
+        agents.ScoredTriesEngine(PocketMathTask(), normalize="deviation")

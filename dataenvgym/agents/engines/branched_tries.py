@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
+from typing import Annotated
 
-import numpy as np
+from annotated_types import Ge
 
-from dataenvgym.agents.engines.scored_tries import LostTries, judge_of, named_turns
-from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
-from dataenvgym.errors import check_at_least
+from dataenvgym.agents.engines.scored_tries import TURN_VALUES, JudgedTriesEngine, named_turns
 from dataenvgym.interfaces import (
     Failure,
     ForwardingPredictor,
@@ -23,17 +23,16 @@ from dataenvgym.records import (
     TaskInstance,
     TrainingDatum,
 )
-from dataenvgym.records.plans import Plan
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.judging import Unscored
 from dataenvgym.tasks.record_conversion import scored_record_of, students_turns
 from dataenvgym.tasks.rollouts.speakers import with_student
-from dataenvgym.teachers.prompts import Prompt
+from dataenvgym.teachers.prompts import as_prompt
 
 
-class BranchedTriesEngine(SelfTeachingEngine):
+@dataclass(kw_only=True, eq=False)
+class BranchedTriesEngine(JudgedTriesEngine):
     """Scored records that differ from one turn on, named by a judge (SDPO: trainer.scored_as=dpo).
 
     The student plays a problem. The task's judge names the turn where another reply would most
@@ -48,40 +47,18 @@ class BranchedTriesEngine(SelfTeachingEngine):
     turn; the run warns about these. So speakers should be scripted, greedy or cached.
 
     Args:
-        task, temperature, tries: see `SelfTeachingEngine`.
         samples: plays of each problem, 2 or more: one whole, the others from that turn on.
         name_turns: ask the judge, if the task has one, for the turn; False draws it at random.
-        repeat: play problems again in later iterations, with the current student.
     """
 
-    name = "branched_tries"  # in warnings
-    turn_prompt: Prompt | str = "social_error_turn"
+    name = "branched_tries"
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 6,
-        temperature: float = 1.0,
-        tries: int = 4,
-        name_turns: bool = True,
-        repeat: bool = True,
-    ) -> None:
-        check_at_least(2, samples=samples)  # one try, and another to compare with it
-        super().__init__(task, samples=samples, temperature=temperature, tries=tries)
-        self.judge = judge_of(self.task) if name_turns else None
-        self.records_per_problem = samples
-        self.learns_once = not repeat
-        self._lost = LostTries(self.name)
+    samples: Annotated[int, Ge(2)] = 6  # one try, and another to compare with it
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._turn_prompt = as_prompt("social_error_turn", may=TURN_VALUES)
         self._branched_at: dict[str, int] = {}  # by problem, for the tries of the last `play`
-
-    def generate(
-        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
-    ) -> Sequence[TrainingDatum]:
-        self._lost = LostTries(self.name)
-        records = super().generate(plan, predictor, rng)
-        self._lost.warn(records)
-        return records
 
     def play(
         self, problems: Sequence[TaskInstance], predictor: PredictorInterface, seed: int
@@ -161,7 +138,7 @@ class BranchedTriesEngine(SelfTeachingEngine):
             played,
             task=self.task,
             most=1,
-            prompt=self.turn_prompt,
+            prompt=self._turn_prompt,
             several=False,
         )
         for done, verdict in zip(tries, verdicts, strict=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import cast
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, PositiveInt
 
-from dataenvgym.errors import check_at_least
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import ChatDatum, SupervisedDatum, TaskInstance, TrainingDatum
@@ -35,6 +36,7 @@ def gold_records(
     return [record for _, record in found if record is not None]
 
 
+@dataclass(eq=False)
 class GoldEngine:
     """The task's whole train split with its gold answers; ignores the plan.
 
@@ -48,21 +50,22 @@ class GoldEngine:
         parts: the number of iterations that the split is spread over, at least 1.
     """
 
-    skills: Sequence[str] = ()
+    skills = ()
 
-    def __init__(self, task: Task, *, parts: int = 1) -> None:
-        check_at_least(1, parts=parts)
-        self._task = task
-        self._parts = parts
+    task: Task
+    _: KW_ONLY
+    parts: PositiveInt = 1
+
+    def __post_init__(self) -> None:
         self._given = 0
 
     @property
     def fit(self) -> EngineFit:
         """Say that the engine runs out after the last part."""
-        return EngineFit(needs="nothing", writes=self._given < self._parts)
+        return EngineFit(needs="nothing", writes=self._given < self.parts)
 
     def prepare(self) -> None:
-        _ = self._task.on("train").instances
+        _ = self.task.on("train").instances
 
     def generate(
         self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
@@ -70,15 +73,13 @@ class GoldEngine:
         """Return the next part, in the order of the split."""
         if not self.fit.writes:
             return ()
-        instances = self._task.on("train").instances
-        begin, end = (len(instances) * (self._given + i) // self._parts for i in (0, 1))
+        instances = self.task.on("train").instances
+        begin, end = (len(instances) * (self._given + i) // self.parts for i in (0, 1))
         self._given += 1
-        return gold_records(self._task, instances[begin:end])
+        return gold_records(self.task, instances[begin:end])
 
     def state_dict(self) -> dict[str, JsonValue]:
         return {"given": self._given}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        given = state["given"]
-        assert isinstance(given, int)
-        self._given = given
+        self._given = cast(int, state["given"])

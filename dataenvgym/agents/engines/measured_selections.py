@@ -14,13 +14,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Gt, Le
+from pydantic import PositiveInt
 
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.agents.engines.record_pool import Candidates
-from dataenvgym.errors import ConfigurationError, check_above, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import AblePredictor, can
 from dataenvgym.records import TrainingDatum
 from dataenvgym.records.plans import EngineFit
@@ -71,6 +74,7 @@ class LossSelection(_MeasuredSelection):
         return student.losses([asked.pool.records[i] for i in positions])
 
 
+@dataclass(eq=False)
 class _WithTargets(_MeasuredSelection):
     """A selection that aims at the gold answers of the validation split.
 
@@ -78,17 +82,16 @@ class _WithTargets(_MeasuredSelection):
         task: the task with that split.
     """
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    task: Task
 
     def _targets(self) -> list[list[TrainingDatum]]:
         """The gold records of each skill of the validation split; those without one together."""
         groups: defaultdict[str, list[TrainingDatum]] = defaultdict(list)
-        for record in gold_records(self._task, self._task.on("validation").instances):
+        for record in gold_records(self.task, self.task.on("validation").instances):
             groups[record.provenance.skill or ""].append(record)
         if not groups:
             raise ConfigurationError(
-                f"no validation problem of task {self._task.name!r} has a gold answer to aim at: "
+                f"no validation problem of task {self.task.name!r} has a gold answer to aim at: "
                 "use agent=pool_loss, pool_diverse or pool_random"
             )
         return [groups[skill] for skill in sorted(groups)]
@@ -104,9 +107,7 @@ class LossDifferenceSelection(_WithTargets):
 
     measure = "loss minus that of the reference"
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        self._irreducible: Sequence[float] | None = None
+    _irreducible: Sequence[float] | None = None
 
     def measured(
         self, asked: Candidates, positions: list[int], student: AblePredictor
@@ -118,6 +119,7 @@ class LossDifferenceSelection(_WithTargets):
         return [loss - self._irreducible[i] for loss, i in zip(losses, positions, strict=True)]
 
 
+@dataclass(eq=False)
 class GradientSelection(_WithTargets):
     """The records whose updates are most like the gradients of the validation problems (LESS).
 
@@ -133,13 +135,9 @@ class GradientSelection(_WithTargets):
 
     measure = "influence"
 
-    def __init__(self, task: Task, *, warmup: float = 0.05, epochs: int = 4) -> None:
-        super().__init__(task)
-        check_at_least(1, epochs=epochs)
-        check_at_least(0, 1, warmup=warmup)
-        check_above(0, warmup=warmup)
-        self.warmup = warmup
-        self.epochs = epochs
+    _: KW_ONLY
+    warmup: Annotated[float, Gt(0), Le(1)] = 0.05
+    epochs: PositiveInt = 4
 
     def measured(
         self, asked: Candidates, positions: list[int], student: AblePredictor

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, Provenance, TrainingDatum
 from dataenvgym.records.plans import Assignment, Plan
@@ -85,8 +84,7 @@ class PocketEngine:
         if not phrasings:
             read = (self._family.read(c.instance.instruction) for c in examples)
             phrasings = tuple(dict.fromkeys(exercise.phrasing for exercise in read if exercise))
-        names = [name for p in phrasings if p and (name := subskill_name(p)) not in known]
-        return names[:count]
+        return [n for p in phrasings if p and (n := subskill_name(p)) not in known][:count]
 
     def subskill_of(self, skill: str, instruction: str) -> str | None:
         exercise = self._family.read(instruction)
@@ -97,12 +95,6 @@ class PocketEngine:
     ) -> tuple[str, str | None] | None:
         """The skill and the phrasing to write in (None: any)."""
         if (subskill := assignment.subskill) is not None:
-            if subskill not in self._subskills:
-                raise ConfigurationError(
-                    f"{self._family.name} has no subskill {subskill!r}."
-                    f"{did_you_mean(subskill, self._subskills)} "
-                    "A subskill is one of a skill's phrasings, with `_` for its subject"
-                )
             return self._subskills[subskill]
         skill = assignment.skill
         if skill is not None and (skill in self._family.phrasings or not assignment.examples):

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import Annotated, Protocol, cast, runtime_checkable
 
 import numpy as np
-from pydantic import JsonValue
+from annotated_types import Ge
+from pydantic import JsonValue, PositiveFloat, PositiveInt
 
 from dataenvgym.agents.engines.record_pool import Candidates, RecordPool
-from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_above, check_at_least
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan, credited, engine_fit
@@ -50,6 +52,7 @@ class RandomSelection:
         return [asked.rng.random(len(positions)) for positions in asked.positions]
 
 
+@dataclass(eq=False)
 class UncertaintySelection:
     """1 - agreement: the share of the student's samples that are not its most frequent answer.
 
@@ -64,21 +67,14 @@ class UncertaintySelection:
         breadth: candidates tried for each wanted record, at least 1.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 4,
-        temperature: float = 1.0,
-        breadth: int = 3,
-    ) -> None:
-        check_at_least(2, samples=samples)
-        check_at_least(1, breadth=breadth)
-        check_above(0, temperature=temperature)
-        self._task = attemptable(task)
-        self.samples = samples
-        self.temperature = temperature
-        self.breadth = breadth
+    task: Task
+    _: KW_ONLY
+    samples: Annotated[int, Ge(2)] = 4
+    temperature: PositiveFloat = 1.0
+    breadth: PositiveInt = 3
+
+    def __post_init__(self) -> None:
+        self.task = attemptable(self.task)
 
     def score(self, asked: Candidates) -> list[np.ndarray]:
         rng = asked.rng
@@ -94,19 +90,19 @@ class UncertaintySelection:
 
     def _uncertainty(self, asked: Candidates, positions: Sequence[int]) -> list[float]:
         """The uncertainty at each position; 0.0 if fewer than two samples came back."""
-        found = {p: self._task.problem_of(asked.pool.records[p]) for p in positions}
+        found = {p: self.task.problem_of(asked.pool.records[p]) for p in positions}
         problems = {p: problem for p, problem in found.items() if problem is not None}
         if found and not problems:
             raise ConfigurationError(
                 f"none of {len(found)} records of the pool is a problem of task "
-                f"{self._task.name!r} to try the student on: use "
+                f"{self.task.name!r} to try the student on: use "
                 "agent/engine=pool_random or pool_influence"
             )
         rounds: list[list[CompletedTaskInstance]] = []
         for _ in range(self.samples):
             changes = {"temperature": self.temperature, "seed": int(asked.rng.integers(2**62))}
-            sampling = self._task.sampling.model_copy(update=changes)
-            tried = self._task.attempt(asked.student, list(problems.values()), sampling=sampling)
+            sampling = self.task.sampling.model_copy(update=changes)
+            tried = self.task.attempt(asked.student, list(problems.values()), sampling=sampling)
             rounds.append(tried)
         tries = dict(zip(problems, zip(*rounds, strict=True), strict=True))
         uncertainty = []
@@ -115,7 +111,7 @@ class UncertaintySelection:
             if len(answered) < 2:
                 uncertainty.append(0.0)
                 continue
-            read = zip(answers_of(self._task, answered), answered, strict=True)
+            read = zip(answers_of(self.task, answered), answered, strict=True)
             answers = Counter(answer or f"\n{last_reply(c)}" for (answer, _), c in read)
             uncertainty.append(1.0 - answers.most_common(1)[0][1] / len(answered))
         return uncertainty
@@ -143,6 +139,7 @@ class InfluenceSelection:
         ]
 
 
+@dataclass(eq=False)
 class PoolEngine:
     """Selects, for each assignment, the best of the records that fit it.
 
@@ -154,18 +151,15 @@ class PoolEngine:
             most similar to its examples, for each wanted record; at least 1.
     """
 
-    def __init__(
-        self,
-        selection: Selection,
-        task: Task,
-        *,
-        path: str | Path | None = None,
-        nearest: int = 10,
-    ) -> None:
-        check_at_least(1, nearest=nearest)
-        self.selection = selection
-        self.pool = RecordPool(task, path)
-        self.nearest = nearest
+    selection: Selection
+    task: Task
+    _: KW_ONLY
+    path: str | Path | None = None
+    nearest: PositiveInt = 10
+
+    def __post_init__(self) -> None:
+        self.pool = RecordPool(self.task, self.path)
+        self._measure = getattr(self.selection, "measure", None)
 
     @property
     def fit(self) -> EngineFit:
@@ -192,8 +186,7 @@ class PoolEngine:
                 selection has a measure.
         """
         size, planned = len(self.pool.records), sum(assignment.count for assignment in plan)
-        selects = getattr(self.selection, "measure", None) is not None
-        if selects and planned > size and not self.pool.taken:
+        if self._measure is not None and planned > size and not self.pool.taken:
             raise ConfigurationError(
                 f"the plan has {planned} records, and the pool {size}: there is nothing to select "
                 f"from. Set agent.records_per_iteration below {size}, take a larger pool "
@@ -228,8 +221,7 @@ class PoolEngine:
         return chosen
 
     def _explained(self, record: TrainingDatum, why: str) -> TrainingDatum:
-        measure = getattr(self.selection, "measure", None)
-        selected = "" if measure is None else f"{measure} {why} of the pool"
+        selected = "" if self._measure is None else f"{self._measure} {why} of the pool"
         if selected == record.provenance.selected:  # "": not the reason of an earlier run
             return record
         provenance = record.provenance.model_copy(update={"selected": selected})

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated
 
 import numpy as np
-from pydantic import JsonValue
+from annotated_types import Ge
+from pydantic import JsonValue, PositiveInt
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, check_at_least
+from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, Stateful
 from dataenvgym.records import (
     ChatDatum,
@@ -35,6 +37,7 @@ from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.record_conversion import preference_of
 
 
+@dataclass(eq=False)
 class PreferenceEngine:
     """Turns the student's errors on the records of `engine` into preference records.
 
@@ -50,21 +53,12 @@ class PreferenceEngine:
         most_tries: the most records tried for each wanted pair, at least 1.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        task: Task,
-        *,
-        temperature: float = 0.0,
-        rounds: int = 4,
-        most_tries: float = 8.0,
-    ) -> None:
-        check_at_least(1, rounds=rounds, most_tries=most_tries)
-        self.engine = engine
-        self._task = task
-        self.rounds = rounds
-        self.most_tries = most_tries
-        self._sampling = self._task.sampling.model_copy(update={"temperature": temperature})
+    engine: Engine
+    task: Task
+    _: KW_ONLY
+    temperature: float = 0.0
+    rounds: PositiveInt = 4
+    most_tries: Annotated[float, Ge(1)] = 8.0
 
     @property
     def skills(self) -> Sequence[str]:
@@ -77,7 +71,7 @@ class PreferenceEngine:
         return replace(fit, needs="counts") if fit.needs == "nothing" else fit
 
     def prepare(self) -> None:
-        attemptable(self._task)
+        attemptable(self.task)
         if (prepare := getattr(self.engine, "prepare", None)) is not None:
             prepare()
 
@@ -117,7 +111,7 @@ class PreferenceEngine:
                     "the preference engine needs supervised records to try the student on, and "
                     f"the engine in it writes records of kind {written[0].kind!r}"
                 )
-            framed = (r if isinstance(r, ChatDatum) else self._task.frame(r) for r in answered)
+            framed = (r if isinstance(r, ChatDatum) else self.task.frame(r) for r in answered)
             records = [record for record in framed if _question(record) not in tried]
             tried.update(map(_question, records))
             for pair in self._errors(records, predictor, rng):
@@ -133,9 +127,10 @@ class PreferenceEngine:
         predictor: PredictorInterface,
         rng: np.random.Generator,
     ) -> list[PreferenceDatum]:
-        sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**62))})
-        problems = [(r, p) for r in records if (p := self._task.problem_of(r)) is not None]
-        tried = self._task.attempt(predictor, [p for _, p in problems], sampling=sampling)
+        changes = {"temperature": self.temperature, "seed": int(rng.integers(2**62))}
+        sampling = self.task.sampling.model_copy(update=changes)
+        problems = [(r, p) for r in records if (p := self.task.problem_of(r)) is not None]
+        tried = self.task.attempt(predictor, [p for _, p in problems], sampling=sampling)
         return [
             pair
             for (record, _), completed in zip(problems, tried, strict=True)
@@ -147,7 +142,7 @@ class PreferenceEngine:
         self, record: SupervisedDatum | ChatDatum, tried: CompletedTaskInstance
     ) -> PreferenceDatum | None:
         """Prefer the record's answer to the student's; None if it said nothing, or the same."""
-        prompt = self._task.prompt(tried.instance)  # may be longer than the record's
+        prompt = self.task.prompt(tried.instance)  # may be longer than the record's
         if isinstance(record, ChatDatum):
             before, whole = len(prompt), record.conversation
             way = whole[before:] if whole[:before] == prompt else whole[-1:]

@@ -15,7 +15,7 @@ import numpy as np
 from dataenvgym import exact_json
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.environments.checks import ACCEPTED
-from dataenvgym.errors import ConfigurationError, InvalidRecordError, did_you_mean
+from dataenvgym.errors import ConfigurationError, InvalidRecordError
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import (
     KTODatum,
@@ -153,8 +153,7 @@ class RecordPool:
         if assignment.skill is not None:
             raise ConfigurationError(
                 f"no record of the pool has the skill {assignment.skill!r}, and there are no "
-                f"examples of it.{did_you_mean(assignment.skill, self.skills)} "
-                f"It has: {', '.join(self.skills) or 'records without skills only'}"
+                f"examples of it. It has: {', '.join(self.skills) or 'none with a skill'}"
             )
         return positions
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 import numpy as np
+from pydantic import NonNegativeFloat, PositiveInt
 
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply
+from dataenvgym.options import Share
 from dataenvgym.records import CompletedTaskInstance, Conversation, ScoredDatum, TrainingDatum
 from dataenvgym.records.plans import Plan
 from dataenvgym.records.tool_formats import as_reply, said_in
@@ -31,7 +33,7 @@ from dataenvgym.tasks.turn_scores import (
     turn_scores,
     turn_weights,
 )
-from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.prompts import Prompt, PromptLike, as_prompt
 
 TURN_VALUES = ("who", "partner", "goal", "dialogue", "history", "score", "turns", "most")
 """The values that a judge's question about turns may have."""
@@ -115,7 +117,38 @@ def named_turns(
     return answered_together([ask(*each) for each in played], {"judge": judge})
 
 
-class ScoredTriesEngine(SelfTeachingEngine):
+@dataclass(kw_only=True, eq=False)
+class JudgedTriesEngine(SelfTeachingEngine):
+    """The student's tries, whose turns the task's speaker "judge" may name.
+
+    Args:
+        name_turns: ask the judge, if the task has one.
+        repeat: play problems again in later iterations, with the current student.
+    """
+
+    name = ""  # in warnings
+
+    name_turns: bool = True
+    repeat: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.judge = judge_of(self.task) if self.name_turns else None
+        self.records_per_problem = self.samples
+        self.learns_once = not self.repeat
+        self._lost = LostTries(self.name)
+
+    def generate(
+        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
+    ) -> Sequence[TrainingDatum]:
+        self._lost = LostTries(self.name)
+        records = super().generate(plan, predictor, rng)
+        self._lost.warn(records)
+        return records
+
+
+@dataclass(kw_only=True, eq=False)
+class ScoredTriesEngine(JudgedTriesEngine):
     """Scored records (policy gradient, EPO): a weight for each turn of the student's own tries.
 
     The score of a try's last turn is its reward. If the task has a speaker "judge", it names the
@@ -128,7 +161,6 @@ class ScoredTriesEngine(SelfTeachingEngine):
     them.
 
     Args:
-        task, samples, temperature, tries: see `SelfTeachingEngine`.
         discount: the factor on a turn's score for each turn before it, in 0..1.
         normalize: divide weights by the largest absolute value of the `group`, which is the tries
             at one problem, or of the `dialogue`, as EPO does, or by the sample standard deviation
@@ -144,58 +176,28 @@ class ScoredTriesEngine(SelfTeachingEngine):
         least_deviation: leave out the tries at a problem if the sample standard deviation of their
             rewards is not above this value; 0 leaves out equal rewards only (DAPO's dynamic
             sampling). None leaves out nothing.
-        repeat: play problems again in later iterations, with the current student.
 
     Attributes:
         least_group: with `least_deviation`, the smallest number of tries that is learned from.
     """
 
-    name = "scored_tries"  # in warnings
+    name = "scored_tries"
+    least_group = 2
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 8,
-        temperature: float = 1.0,
-        tries: int = 4,
-        discount: float = DISCOUNT,
-        normalize: Normalization = NORMALIZATION,
-        baseline: bool = False,
-        name_turns: bool = True,
-        turn_prompt: Prompt | Mapping[str, Any] | str = "social_turns",
-        most_named: int | None = None,
-        least_deviation: float | None = None,
-        repeat: bool = True,
-    ) -> None:
-        super().__init__(task, samples=samples, temperature=temperature, tries=tries)
-        turn_weights([[1.0]], discount=discount, normalize=normalize)  # refuses impossible values
-        check_at_least(1, most_named=most_named)
-        check_at_least(0, least_deviation=least_deviation)
-        if normalize == "deviation" and not baseline:
+    discount: Share = DISCOUNT
+    normalize: Normalization = NORMALIZATION
+    baseline: bool = False
+    turn_prompt: PromptLike = "social_turns"
+    most_named: PositiveInt | None = None
+    least_deviation: NonNegativeFloat | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalize == "deviation" and not self.baseline:
             raise ConfigurationError(
                 "normalize is 'deviation' and baseline is False, expected True: set baseline=true"
             )
-        self.discount = discount
-        self.normalize: Normalization = normalize
-        self.baseline = baseline
-        self.most_named = most_named
-        self.least_deviation = least_deviation
-        self.least_group = 2
-        self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
-        self.asks_about_all = "history" in self.turn_prompt.names
-        self.judge = judge_of(self.task) if name_turns else None
-        self.records_per_problem = samples
-        self.learns_once = not repeat
-        self._lost = LostTries(self.name)
-
-    def generate(
-        self, plan: Plan, predictor: PredictorInterface, rng: np.random.Generator
-    ) -> Sequence[TrainingDatum]:
-        self._lost = LostTries(self.name)
-        records = super().generate(plan, predictor, rng)
-        self._lost.warn(records)
-        return records
+        self._turn_prompt = as_prompt(self.turn_prompt, may=TURN_VALUES)
 
     def learn(self, tries: Sequence[CompletedTaskInstance]) -> Sequence[ScoredDatum]:
         return self.learn_all([tries])[0]
@@ -210,18 +212,20 @@ class ScoredTriesEngine(SelfTeachingEngine):
         ]
         named: dict[int, tuple[int, ...] | None] = {}  # by id of the try; None without a verdict
         if self.judge is not None:
+            # a prompt with the score is about all tries
+            asks_about_all = "history" in self._turn_prompt.names
             judged = [
                 (done, turns)
                 for tries in played
                 for done, turns in tries
-                if done.was_correct or self.asks_about_all
+                if done.was_correct or asks_about_all
             ]
             verdicts = named_turns(
                 self.judge,
                 judged,
                 task=self.task,
                 most=self.most_named,
-                prompt=self.turn_prompt,
+                prompt=self._turn_prompt,
             )
             for (done, turns), verdict in zip(judged, verdicts, strict=True):
                 if isinstance(verdict, Unscored):

@@ -11,42 +11,31 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, PositiveInt
 
 from dataenvgym.agents.engines.llm.record_requests import next_round
 from dataenvgym.agents.engines.llm.records import records_schema
 from dataenvgym.agents.engines.record_pool import RecordPool
-from dataenvgym.errors import (
-    BudgetSpentError,
-    ConfigurationError,
-    SandboxError,
-    check_at_least,
-    check_one_of,
-    shorten,
-)
-from dataenvgym.interfaces import (
-    PredictorInterface,
-    SamplingParameters,
-    TeacherInterface,
-)
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, SandboxError, shorten
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import SupervisedDatum, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan, credited
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.pocket import Exercise, family_of
-from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.prompts import PromptLike, as_prompt
 from dataenvgym.teachers.structured import ask_json
 
 _log = logging.getLogger(__name__)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-Operands = Literal["same", "other", "mixed"]
 
 
 @runtime_checkable
@@ -68,6 +57,7 @@ class Rewriter(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class PocketRewriter:
     """Rewrites exercises of a pocket family, and works out their answers.
 
@@ -80,10 +70,12 @@ class PocketRewriter:
         task: a task of the pocket family.
     """
 
-    def __init__(self, operands: Operands = "mixed", *, task: Task) -> None:
-        check_one_of(get_args(Operands), operands=operands)
-        self.operands = operands
-        self._family = family_of(task)
+    operands: Literal["same", "other", "mixed"] = "mixed"
+    _: KW_ONLY
+    task: Task
+
+    def __post_init__(self) -> None:
+        self._family = family_of(self.task)
 
     def reads(self, seed: SupervisedDatum) -> bool:
         return self._exercise_in(seed) is not None
@@ -113,6 +105,7 @@ class PocketRewriter:
         return exercise if right else None
 
 
+@dataclass(eq=False)
 class TeacherRewriter:
     """Asks a teacher for the same problem in other words, and keeps rewrites with the same answer.
 
@@ -127,21 +120,18 @@ class TeacherRewriter:
         temperature, top_p, max_tokens: of the teacher's answers.
     """
 
-    def __init__(
-        self,
-        teacher: TeacherInterface,
-        task: Task,
-        *,
-        prompt: Prompt | Mapping[str, Any] | str = "rewrite",
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        max_tokens: int = 2048,
-    ) -> None:
-        self._teacher = teacher
-        self._task = task
-        self._prompt = as_prompt(prompt, needs=("instruction", "output"), may=("count",))
+    teacher: TeacherInterface
+    task: Task
+    _: KW_ONLY
+    prompt: PromptLike = "rewrite"
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 2048
+
+    def __post_init__(self) -> None:
+        self._question = as_prompt(self.prompt, needs=("instruction", "output"), may=("count",))
         self._sampling = SamplingParameters(
-            temperature=temperature, top_p=top_p, max_tokens=max_tokens
+            temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens
         )
 
     def reads(self, seed: SupervisedDatum) -> bool:
@@ -151,12 +141,11 @@ class TeacherRewriter:
         self, seeds: Sequence[SupervisedDatum], rng: np.random.Generator
     ) -> list[SupervisedDatum | None]:
         asked = [
-            self._prompt.render(count=1, instruction=seed.instruction, output=seed.output)
+            self._question.render(count=1, instruction=seed.instruction, output=seed.output)
             for seed in seeds
         ]
         sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**31))})
-        schema = records_schema()
-        answers = ask_json(self._teacher, asked, schema, sampling, purpose="rewrites")
+        answers = ask_json(self.teacher, asked, records_schema(), sampling, purpose="rewrites")
         return [self._accepted(s, answer) for s, answer in zip(seeds, answers, strict=True)]
 
     def _accepted(self, seed: SupervisedDatum, answer: Any | None) -> SupervisedDatum | None:
@@ -170,7 +159,7 @@ class TeacherRewriter:
         numbers, kept = (sorted(_NUMBER.findall(r.instruction)) for r in (seed, record))
         if record.instruction == seed.instruction or numbers != kept:
             return None
-        domain = self._task.domain_of(record.provenance)
+        domain = self.task.domain_of(record.provenance)
         if record.output.split() != seed.output.split():
             alone = seed.model_copy(update={"system": "", "history": ()})
             if (problem := domain.problem_of_record(alone)) is None:
@@ -187,6 +176,7 @@ class TeacherRewriter:
             return record
 
 
+@dataclass(eq=False)
 class SeededEngine:
     """Rewrites seeds that fit each assignment, taking the seeds in turn.
 
@@ -204,21 +194,15 @@ class SeededEngine:
 
     fit = EngineFit(needs="counts")
 
-    def __init__(
-        self,
-        rewriter: Rewriter,
-        task: Task,
-        *,
-        path: str | Path | None = None,
-        nearest: int = 10,
-        attempts: int = 5,
-    ) -> None:
-        check_at_least(1, nearest=nearest, attempts=attempts)
-        self.rewriter = rewriter
-        self._task = task
-        self.seeds = RecordPool(task, path)
-        self.nearest = nearest
-        self.attempts = attempts
+    rewriter: Rewriter
+    task: Task
+    _: KW_ONLY
+    path: str | Path | None = None
+    nearest: PositiveInt = 10
+    attempts: PositiveInt = 5
+
+    def __post_init__(self) -> None:
+        self.seeds = RecordPool(self.task, self.path)
         self._written: set[str] = set()
 
     @property
@@ -273,7 +257,7 @@ class SeededEngine:
                 key = hashlib.sha256(text.encode()).hexdigest()[:16]  # short: there are many
                 if key not in self._written:
                     self._written.add(key)
-                    written[slot] = credited(self._task.frame(record), plan[slots[slot]])
+                    written[slot] = credited(self.task.frame(record), plan[slots[slot]])
             fruitless = fruitless + 1 if len(written) == before else 0
         return [written[slot] for slot in sorted(written)]
 
@@ -288,7 +272,7 @@ class SeededEngine:
         """Each seed without the task's prompt; None for a record that is not supervised."""
         plain = []
         for record in self.seeds.records:
-            domain = self._task.domain_of(record.provenance)
+            domain = self.task.domain_of(record.provenance)
             from_prompt = domain if isinstance(domain, DialogueDomain) else domain.prompt_template
             plain.append(from_prompt.unframe(record))
         return [seed if isinstance(seed, SupervisedDatum) else None for seed in plain]

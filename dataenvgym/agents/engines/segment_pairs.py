@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from pydantic import PositiveInt
 
 from dataenvgym.agents.engines.branched_tries import BranchedTriesEngine, conversation_key
 from dataenvgym.agents.engines.scored_tries import TURN_VALUES, judge_of
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import (
     Failure,
@@ -26,16 +28,14 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.records.plans import Plan
-from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.judging import Unscored
 from dataenvgym.tasks.judging.published import end_segment
 from dataenvgym.tasks.record_conversion import segment_preference_of, students_turns
 from dataenvgym.tasks.rollouts.driver import answered_together
-from dataenvgym.teachers.prompts import Prompt, as_prompt
-
-SegmentEnd = int | Literal["tail"] | None
+from dataenvgym.teachers.prompts import PromptLike, as_prompt
 
 
+@dataclass(kw_only=True, eq=False)
 class SegmentPairsEngine(BranchedTriesEngine):
     """Pairs of segments (SDPO): a try, and the best continuation from the turn a judge names.
 
@@ -47,7 +47,6 @@ class SegmentPairsEngine(BranchedTriesEngine):
     "SDPO: Segment-Level Direct Preference Optimization for Social Agents".
 
     Args:
-        task, temperature, tries: see `SelfTeachingEngine`.
         samples: plays of each problem, 2 or more: one whole, the others from the named turn on.
         rank_by: the scores that decide which play is better, the first of them before the others,
             such as [goal, relationship]. Empty: the reward.
@@ -67,49 +66,22 @@ class SegmentPairsEngine(BranchedTriesEngine):
 
     name = "segment_pairs"
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 6,
-        temperature: float = 1.0,
-        tries: int = 4,
-        rank_by: Sequence[str] = (),
-        improvable: Mapping[str, float] | None = None,
-        most_negatives: int | None = None,
-        name_turns: bool = True,
-        turn_prompt: Prompt | Mapping[str, Any] | str = "sdpo_turn",
-        segment: SegmentEnd = None,
-        segment_prompt: Prompt | Mapping[str, Any] | str = "sdpo_segment",
-        repeat: bool = True,
-    ) -> None:
-        super().__init__(
-            task,
-            samples=samples,
-            temperature=temperature,
-            tries=tries,
-            name_turns=name_turns,
-            repeat=repeat,
-        )
+    rank_by: Sequence[str] = ()
+    improvable: Mapping[str, float] | None = None
+    most_negatives: PositiveInt | None = None
+    turn_prompt: PromptLike = "sdpo_turn"
+    segment: PositiveInt | Literal["tail"] | None = None
+    segment_prompt: PromptLike = "sdpo_segment"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.records_per_problem = 1
-        self.rank_by = tuple(rank_by)
-        self.improvable = dict(improvable) if improvable else None
-        self.most_negatives = most_negatives
-        if most_negatives is not None:
-            check_at_least(1, most_negatives=most_negatives)
         self._negatives: Counter[str] = Counter()  # by text of the problem
-        self.turn_prompt = as_prompt(turn_prompt, may=TURN_VALUES)
-        self.segment = segment
-        self.segment_prompt = as_prompt(segment_prompt, needs=("original", "better", "start"))
-        self.ends = judge_of(self.task) if segment is None else None
-        if isinstance(segment, int):
-            check_at_least(1, segment=segment)
-        elif segment not in (None, "tail"):
-            raise ConfigurationError(
-                f"segment is {segment!r}, expected a number of turns, 'tail', or None for the "
-                "judge's choice"
-            )
-        if segment is None and self.ends is None:
+        self._turn_prompt = as_prompt(self.turn_prompt, may=TURN_VALUES)
+        needs = ("original", "better", "start")
+        self._segment_prompt = as_prompt(self.segment_prompt, needs=needs)
+        self.ends = judge_of(self.task) if self.segment is None else None
+        if self.segment is None and self.ends is None:
             raise ConfigurationError(
                 "the judge ends a segment, and the task has no judge: add one "
                 "(+teacher@task.others.judge=openai task.others.judge.model=NAME), or set "
@@ -189,7 +161,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
             turns.append([i for i in students_turns(best) if i >= place])
             original, better = (_shown(done) for done in (first, best))
             asks.append(
-                end_segment(self.segment_prompt, original, better, turns[-1], may_fail=True)
+                end_segment(self._segment_prompt, original, better, turns[-1], may_fail=True)
             )
         assert self.ends is not None
         ends = answered_together(asks, {"judge": self.ends})

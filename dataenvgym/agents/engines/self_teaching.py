@@ -17,11 +17,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, cast
 
 import numpy as np
-from pydantic import JsonValue
+from annotated_types import Gt, Le
+from pydantic import JsonValue, PositiveFloat, PositiveInt
 
-from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.events import tell
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
@@ -33,6 +35,7 @@ from dataenvgym.tasks.metrics.answers import answers_of, classes_of, sameness_of
 from dataenvgym.tasks.record_conversion import preference_of, prefix_records, record_of
 
 
+@dataclass(eq=False)
 class SelfTeachingEngine(ABC):
     """Writes records from the student's own tries; a subclass chooses which (`learn`).
 
@@ -51,23 +54,17 @@ class SelfTeachingEngine(ABC):
     """
 
     fit = EngineFit(needs="counts")
-    records_per_problem: int = 1
-    learns_once: bool = True
+    records_per_problem = 1
+    learns_once = True
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 8,
-        temperature: float = 1.0,
-        tries: int = 4,
-    ) -> None:
-        check_at_least(1, samples=samples, tries=tries)
-        check_above(0, temperature=temperature)  # greedy answers are all alike
-        self.task = task
-        self.samples = samples
-        self.tries = tries
-        changes = {"temperature": temperature, "top_p": 1.0}
+    task: Task
+    _: KW_ONLY
+    samples: PositiveInt = 8
+    temperature: PositiveFloat = 1.0  # greedy answers are all alike
+    tries: PositiveInt = 4
+
+    def __post_init__(self) -> None:
+        changes = {"temperature": self.temperature, "top_p": 1.0}
         self.sampling = self.task.sampling.model_copy(update=changes)
         self._used: set[str] = set()
 
@@ -133,9 +130,7 @@ class SelfTeachingEngine(ABC):
         return {"used": [*sorted(self._used)]}
 
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
-        used = state["used"]
-        assert isinstance(used, list)
-        self._used = {str(name) for name in used}
+        self._used = set(cast("list[str]", state["used"]))
 
     def _choose(
         self,
@@ -171,27 +166,17 @@ class SelfTeachingEngine(ABC):
         return [*zip(*rounds, strict=True)]
 
 
+@dataclass(kw_only=True, eq=False)
 class SelfAnswersEngine(SelfTeachingEngine):
     """Writes records from one of the student's tries; a subclass chooses which (`pick`).
 
     Args:
-        task, samples, temperature, tries: see `SelfTeachingEngine`.
         prefixes: also add a record for each beginning of a try, cut after each of the student's
             messages. Trainers learn every reply of a record, so early replies are learned more
             often than late ones. All these records count toward the wanted number.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 8,
-        temperature: float = 1.0,
-        tries: int = 4,
-        prefixes: bool = False,
-    ) -> None:
-        super().__init__(task, samples=samples, temperature=temperature, tries=tries)
-        self.prefixes = prefixes
+    prefixes: bool = False
 
     @abstractmethod
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
@@ -220,6 +205,7 @@ class RejectionSamplingEngine(SelfAnswersEngine):
         return next((c for c in tries if c.was_correct), None)
 
 
+@dataclass(kw_only=True, eq=False)
 class SelfConsistencyEngine(SelfAnswersEngine):
     """The student learns its own majority answers, without gold answers or a teacher.
 
@@ -233,27 +219,10 @@ class SelfConsistencyEngine(SelfAnswersEngine):
         agreement: the least share of answers that must agree, above 0.
         most_agreement: the largest share; a value below 1 leaves out problems that the student is
             sure of.
-        samples, temperature, tries, prefixes: as for `SelfAnswersEngine`.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        agreement: float = 0.75,
-        most_agreement: float = 1.0,
-        samples: int = 8,
-        temperature: float = 1.0,
-        tries: int = 4,
-        prefixes: bool = False,
-    ) -> None:
-        super().__init__(
-            task, samples=samples, temperature=temperature, tries=tries, prefixes=prefixes
-        )
-        check_above(0, agreement=agreement)
-        check_at_least(agreement, 1, most_agreement=most_agreement)
-        self.agreement = agreement
-        self.most_agreement = most_agreement
+    agreement: Annotated[float, Gt(0), Le(1)] = 0.75
+    most_agreement: Annotated[float, Gt(0), Le(1)] = 1.0
 
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
         """Pick the first try of the majority if it is large enough; scores are not used."""

@@ -19,62 +19,45 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from typing import TypedDict, Unpack, cast
+from dataclasses import dataclass
+from typing import Annotated, cast
 
 import numpy as np
-from pydantic import JsonValue
+from annotated_types import Gt, Le
+from pydantic import JsonValue, NonNegativeFloat, PositiveInt
 
 from dataenvgym.agents.policies.plain import accuracy, by_skill, skill_plan
-from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.records.plans import Plan, PolicyFit, Situation
 
 _MOST = 0.95
 """The largest share that counts as removed: nothing is learned for good."""
 
+_PRIOR = 0.2
+"""Expected progress of an unknown arm: the share of its errors that a pull removes."""
+
+_PRIOR_WEIGHT = 1.0
+"""In the unit of observations: pulls times the arm's share of errors."""
 
 _LEAST = 0.01
 """The least progress of an arm, so that no arm is given up for good."""
 
 
-class BanditOptions(TypedDict, total=False):
-    """Keyword arguments of `BanditPolicy` that each bandit passes on."""
-
-    records_per_pull: int
-    discount: float
-    prior: float
-    prior_weight: float
-
-
+@dataclass(kw_only=True, eq=False)
 class BanditPolicy(ABC):
     """The base of both bandits; a subclass estimates the progress.
 
     Args:
         records_per_pull: records that a pull spends, at least 1.
         discount: weight of an iteration's rewards relative to the next iteration's, in (0, 1].
-        prior: expected progress of an unknown arm: the share of its errors that a pull removes.
-        prior_weight: weight of the prior, in the unit of observations (pulls times the arm's share
-            of errors), more than 0.
     """
 
-    name: str
     fit = PolicyFit(needs_skills=True)
+    name = "bandit"
 
-    def __init__(
-        self,
-        *,
-        records_per_pull: int = 15,
-        discount: float = 0.7,
-        prior: float = 0.2,
-        prior_weight: float = 1.0,
-    ) -> None:
-        check_at_least(1, records_per_pull=records_per_pull)
-        check_at_least(0, 1, discount=discount)
-        check_at_least(0, _MOST, prior=prior)
-        check_above(0, discount=discount, prior_weight=prior_weight)
-        self.records_per_pull = records_per_pull
-        self.prior = prior
-        self.prior_weight = prior_weight
-        self.discount = discount
+    records_per_pull: PositiveInt = 15
+    discount: Annotated[float, Gt(0), Le(1)] = 0.7
+
+    def __post_init__(self) -> None:
         self._weights: dict[str, float] = {}  # pulls times the share of errors, discounted
         self._sums: dict[str, float] = {}  # of progress, with these weights
         self._planned: dict[str, float] = {}
@@ -98,8 +81,8 @@ class BanditPolicy(ABC):
         self.observe(accuracies)
         seen = np.array([self._weights.get(skill, 0.0) for skill in skills])
         means = np.array([self.mean_progress(skill) for skill in skills])
-        weights = seen + self.prior_weight
-        means = (seen * means + self.prior_weight * self.prior) / weights
+        weights = seen + _PRIOR_WEIGHT
+        means = (seen * means + _PRIOR_WEIGHT * _PRIOR) / weights
         # a skill without errors may have some that were not found: count half a wrong instance
         errors = np.array([max(1 - accuracies[s], 0.5 / len(groups[s])) for s in skills])
         records: Counter[str] = Counter()
@@ -147,6 +130,7 @@ class BanditPolicy(ABC):
             setattr(self, f"_{name}", dict(cast("dict[str, float]", state[name])))
 
 
+@dataclass(kw_only=True, eq=False)
 class UCBPolicy(BanditPolicy):
     """A bandit over skills; uses the upper confidence bound of learning progress.
 
@@ -156,15 +140,10 @@ class UCBPolicy(BanditPolicy):
 
     Args:
         exploration: the size of the bonus for little-known arms, 0 or more.
-        options: those of `BanditPolicy`.
     """
 
     name = "bandit_ucb"
-
-    def __init__(self, *, exploration: float = 0.1, **options: Unpack[BanditOptions]) -> None:
-        super().__init__(**options)
-        check_at_least(0, exploration=exploration)
-        self.exploration = exploration
+    exploration: NonNegativeFloat = 0.1
 
     def reckon(
         self, means: np.ndarray, weights: np.ndarray, rng: np.random.Generator
@@ -173,6 +152,7 @@ class UCBPolicy(BanditPolicy):
         return means + self.exploration * bonus
 
 
+@dataclass(kw_only=True, eq=False)
 class ThompsonPolicy(BanditPolicy):
     """A bandit over skills; draws learning progress from its posterior.
 
@@ -182,15 +162,10 @@ class ThompsonPolicy(BanditPolicy):
 
     Args:
         noise: standard deviation of one pull's progress on a skill with accuracy 0, 0 or more.
-        options: those of `BanditPolicy`.
     """
 
     name = "bandit_thompson"
-
-    def __init__(self, *, noise: float = 0.2, **options: Unpack[BanditOptions]) -> None:
-        super().__init__(**options)
-        check_at_least(0, noise=noise)
-        self.noise = noise
+    noise: NonNegativeFloat = 0.2
 
     def reckon(
         self, means: np.ndarray, weights: np.ndarray, rng: np.random.Generator

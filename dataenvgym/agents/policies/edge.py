@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
-from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.records.plans import Assignment, Plan, PolicyFit, Situation, apportion
@@ -20,6 +21,7 @@ from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 
 
+@dataclass(eq=False)
 class EdgePolicy:
     """Records like problems that the student solves in some of its tries: value 4p(1 - p).
 
@@ -36,21 +38,14 @@ class EdgePolicy:
 
     fit = PolicyFit(asks_student=True)
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 4,
-        temperature: float = 0.5,
-        floor: float = 0.05,
-    ) -> None:
-        check_at_least(0, floor=floor)
-        check_at_least(1, samples=samples)
-        check_above(0, temperature=temperature)
-        self._task = attemptable(task)
-        self._samples = samples
-        self._temperature = temperature
-        self.floor = floor
+    task: Task
+    _: KW_ONLY
+    samples: PositiveInt = 4
+    temperature: PositiveFloat = 0.5
+    floor: NonNegativeFloat = 0.05
+
+    def __post_init__(self) -> None:
+        self.task = attemptable(self.task)
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         instances = [c.instance for c in situation.completed]
@@ -78,11 +73,11 @@ class EdgePolicy:
         rng: np.random.Generator,
     ) -> np.ndarray:
         """Compute the share of solved tries of each instance (n,); NaN where every call failed."""
-        solved = np.zeros((self._samples, len(instances)))
+        solved = np.zeros((self.samples, len(instances)))
         for row in solved:
-            changes = {"seed": int(rng.integers(2**62)), "temperature": self._temperature}
-            sampling = self._task.sampling.model_copy(update=changes)
-            tried = self._task.attempt(predictor, instances, sampling=sampling)
+            changes = {"seed": int(rng.integers(2**62)), "temperature": self.temperature}
+            sampling = self.task.sampling.model_copy(update=changes)
+            tried = self.task.attempt(predictor, instances, sampling=sampling)
             row[:] = [np.nan if c.error is not None else c.was_correct for c in tried]
         n_tried = np.sum(~np.isnan(solved), axis=0)
         with np.errstate(invalid="ignore"):

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt, Le
+from pydantic import NonNegativeFloat, PositiveInt
 
-from dataenvgym.errors import ConfigurationError, check_above, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.records.plans import (
     Assignment,
@@ -27,7 +30,6 @@ from dataenvgym.records.plans import (
     warn_of_cut,
 )
 
-Choice = Literal["all", "most_common", "highest_error", "random_below"]
 Groups = dict[str, list[CompletedTaskInstance]]
 
 
@@ -37,16 +39,11 @@ class RandomPolicy:
     fit = PolicyFit(tells="skills", needs_engine_skills=True)
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
-        skills = situation.skills
-        if not skills:
-            raise ConfigurationError(
-                "the random policy draws from the engine's skills, and this engine names none; "
-                "use the open_ended policy, or an engine with skills"
-            )
-        drawn = Counter(rng.choice(len(skills), count).tolist())
-        return tuple(Assignment(drawn[i], skill=skills[i]) for i in sorted(drawn))
+        drawn = Counter(rng.choice(len(situation.skills), count).tolist())
+        return tuple(Assignment(drawn[i], skill=situation.skills[i]) for i in sorted(drawn))
 
 
+@dataclass(kw_only=True, eq=False)
 class OpenEndedPolicy:
     """Models records on the student's errors, which take turns in random order.
 
@@ -62,10 +59,8 @@ class OpenEndedPolicy:
             (`agent.engine.examples_per_request`).
     """
 
-    def __init__(self, *, per_error: int | None = None, together: int = 1) -> None:
-        check_at_least(1, together=together, per_error=per_error)
-        self.per_error = per_error
-        self.together = together
+    per_error: PositiveInt | None = None
+    together: PositiveInt = 1
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         tried = [c for c in situation.completed if c.error is None]
@@ -88,6 +83,7 @@ class OpenEndedPolicy:
         )
 
 
+@dataclass(kw_only=True, eq=False)
 class SkillListPolicy:
     """Gives each skill a share: (1 - accuracy + floor) ** sharpness, or a number of records.
 
@@ -111,41 +107,18 @@ class SkillListPolicy:
 
     fit = PolicyFit(needs_skills=True)
 
-    def __init__(
-        self,
-        *,
-        sharpness: float = 1.0,
-        floor: float = 0.02,
-        choose: Choice = "all",
-        skills: int = 1,
-        below: float = 0.8,
-        per_skill: int | None = None,
-        per_error: int | None = None,
-        most_per_skill: int | None = None,
-    ) -> None:
-        check_at_least(0, sharpness=sharpness, floor=floor)
-        check_at_least(
-            1,
-            skills=skills,
-            per_skill=per_skill,
-            per_error=per_error,
-            most_per_skill=most_per_skill,
-        )
-        check_at_least(0, 1, below=below)
-        check_above(0, below=below)
-        if per_skill is not None and per_error is not None:
-            raise ConfigurationError(
-                f"per_skill is {per_skill} and per_error is {per_error}, expected one of them"
-            )
-        check_one_of(get_args(Choice), choose=choose)
-        self.sharpness = sharpness
-        self.floor = floor
-        self.choose = choose
-        self.skills = skills
-        self.below = below
-        self.per_skill = per_skill
-        self.per_error = per_error
-        self.most_per_skill = most_per_skill
+    sharpness: NonNegativeFloat = 1.0
+    floor: NonNegativeFloat = 0.02
+    choose: Literal["all", "most_common", "highest_error", "random_below"] = "all"
+    skills: PositiveInt = 1
+    below: Annotated[float, Gt(0), Le(1)] = 0.8
+    per_skill: PositiveInt | None = None
+    per_error: PositiveInt | None = None
+    most_per_skill: PositiveInt | None = None
+
+    def __post_init__(self) -> None:
+        if self.per_skill is not None and self.per_error is not None:
+            raise ConfigurationError("per_skill and per_error are both set, expected one of them")
 
     def plan(self, situation: Situation, count: int, rng: np.random.Generator) -> Plan:
         groups = self._chosen(by_skill(situation.completed, "skill_list"), rng)

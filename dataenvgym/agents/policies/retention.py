@@ -8,21 +8,20 @@ right and are wrong now (forgetting events) are the examples.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple, cast
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, NonNegativeFloat, PositiveFloat
 
 from dataenvgym.agents.policies.plain import accuracy, by_skill
-from dataenvgym.errors import check_above, check_at_least
 from dataenvgym.interfaces import Stateful
+from dataenvgym.options import Share
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.records.plans import Assignment, Plan, Policy, Situation, apportion, policy_fit
 
 
-@dataclass(frozen=True)
-class _Loss:
+class _Loss(NamedTuple):
     """A forgotten skill: its fall in accuracy, and the instances that are wrong now."""
 
     fall: float
@@ -30,6 +29,7 @@ class _Loss:
     examples: tuple[CompletedTaskInstance, ...]
 
 
+@dataclass(eq=False)
 class RetentionPolicy:
     """Adds a share of records for forgotten skills to the plan of `policy`.
 
@@ -41,22 +41,14 @@ class RetentionPolicy:
         tolerance: a fall in accuracy of at most this much does not count.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        *,
-        share: float = 0.2,
-        full_at: float = 1.0,
-        tolerance: float = 0.1,
-    ) -> None:
-        check_at_least(0, 1, share=share)
-        check_at_least(0, tolerance=tolerance)
-        check_above(0, full_at=full_at)
-        self.policy = policy
-        self.fit = policy_fit(policy)
-        self.share = share
-        self.full_at = full_at
-        self.tolerance = tolerance
+    policy: Policy
+    _: KW_ONLY
+    share: Share = 0.2
+    full_at: PositiveFloat = 1.0
+    tolerance: NonNegativeFloat = 0.1
+
+    def __post_init__(self) -> None:
+        self.fit = policy_fit(self.policy)
         self._best: dict[str, float] = {}
         self._solved: set[str] = set()
 

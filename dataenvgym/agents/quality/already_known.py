@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
 
-from dataenvgym.errors import ConfigurationError, PredictionError, check_above, check_at_least
+from annotated_types import Gt, Le
+from pydantic import NonNegativeInt, PositiveFloat
+
+from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import (
-    Failure,
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-)
+from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.options import Given
 from dataenvgym.records import Conversation, Message, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_seed
@@ -19,6 +19,7 @@ from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 
 
+@dataclass(eq=False)
 class AlreadyKnownCheck:
     """Also drops records that the student already answers right.
 
@@ -39,47 +40,39 @@ class AlreadyKnownCheck:
 
     reason = "already_known"
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        samples: int = 0,
-        share: float = 1.0,
-        temperature: float = 1.0,
-        max_tokens: int | None = None,
-        seed: Given[int] = 0,
-    ) -> None:
-        check_at_least(0, samples=samples)
-        check_at_least(0, 1, share=share)
-        check_above(0, share=share, temperature=temperature)
-        self._task = task
-        self._greedy = SamplingParameters(max_tokens=max_tokens or self._task.sampling.max_tokens)
-        self._samples = samples
-        self._share = share
-        self._temperature = temperature
-        self._seed = seed
+    task: Task
+    _: KW_ONLY
+    samples: NonNegativeInt = 0
+    share: Annotated[float, Gt(0), Le(1)] = 1.0
+    temperature: PositiveFloat = 1.0
+    max_tokens: int | None = None
+    seed: Given[int] = 0
+
+    def __post_init__(self) -> None:
+        most = self.max_tokens or self.task.sampling.max_tokens
+        self._greedy = SamplingParameters(max_tokens=most)
 
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
     ) -> list[bool | Failure]:
         try:
-            attemptable(self._task)
+            attemptable(self.task)
         except ConfigurationError as error:  # a task without environments cannot be judged
             return [Failure(reason=str(error))] * len(records)
         passes: list[bool | Failure] = [True] * len(records)
-        found = map(self._task.problem_of, records)
+        found = map(self.task.problem_of, records)
         taught = {i: problem for i, problem in enumerate(found) if problem is not None}
         warn_of_idle_check(self.reason, records, len(taught))
         greedy = self._right(taught, predictor, self._greedy)
         left = {i: taught[i] for i, verdict in greedy.items() if verdict is True}
         tries: dict[int, list[bool | Failure]] = {i: [] for i in left}
-        for number in range(self._samples if left else 0):
-            seed = derive_seed(self._seed, "already_known", number)
-            update = {"temperature": self._temperature, "seed": seed}
+        for number in range(self.samples if left else 0):
+            seed = derive_seed(self.seed, "already_known", number)
+            update = {"temperature": self.temperature, "seed": seed}
             sampling = self._greedy.model_copy(update=update)
             for i, verdict in self._right(left, predictor, sampling).items():
                 tries[i].append(verdict)
-        enough = self._share * self._samples
+        enough = self.share * self.samples
         for i, verdict in greedy.items():
             if verdict is not True:
                 passes[i] = verdict or True
@@ -98,7 +91,7 @@ class AlreadyKnownCheck:
         sampling: SamplingParameters,
     ) -> dict[int, bool | Failure]:
         """For each problem, True if the student solves it; a failure says why that is unknown."""
-        tried = self._task.attempt(predictor, list(problems.values()), sampling=sampling)
+        tried = self.task.attempt(predictor, list(problems.values()), sampling=sampling)
         refuse_gone(
             lambda conversations: predictor.predict(conversations, sampling),
             [c.error for c in tried],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+
+from pydantic import PositiveInt
 
 from dataenvgym.agents.quality.already_known import refuse_gone, warn_of_idle_check
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError, check_at_least
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -20,9 +22,10 @@ from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import Domain, gives
 from dataenvgym.tasks.metrics.answers import classes_of, sameness_of
-from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.prompts import Prompt, PromptLike, as_prompt
 
 
+@dataclass(eq=False)
 class WrongAnswerCheck:
     """Also drops records with wrong answers, judged by the task or a teacher's majority.
 
@@ -54,34 +57,27 @@ class WrongAnswerCheck:
 
     reason = "wrong_answer"
 
-    def __init__(
-        self,
-        task: Task,
-        teacher: TeacherInterface | None = None,
-        *,
-        samples: int = 5,
-        temperature: float = 0.7,
-        max_tokens: int = 1024,
-        prompt: Prompt | Mapping[str, Any] | str = "solve",
-        needs_judge: bool = True,
-        seed: Given[int] = 0,
-    ) -> None:
-        check_at_least(1, samples=samples)
-        self._task = task
-        self._prompt = as_prompt(prompt, needs=("instruction",), may=("answer_form",))
-        self._no_majority = _no_majority(self._task, teacher, self._prompt)
-        judges = (type(part.domain).judge_record for part in self._task.parts.values())
+    task: Task
+    teacher: TeacherInterface | None = None
+    _: KW_ONLY
+    samples: PositiveInt = 5
+    temperature: float = 0.7
+    max_tokens: int = 1024
+    prompt: PromptLike = "solve"
+    needs_judge: bool = True
+    seed: Given[int] = 0
+
+    def __post_init__(self) -> None:
+        self._question = as_prompt(self.prompt, needs=("instruction",), may=("answer_form",))
+        self._no_majority = _no_majority(self.task, self.teacher, self._question)
+        judges = (type(part.domain).judge_record for part in self.task.parts.values())
         judges_none = all(judge is Domain.judge_record for judge in judges)
-        if needs_judge and self._no_majority and judges_none:
+        if self.needs_judge and self._no_majority and judges_none:
             raise ConfigurationError(
                 "quality check wrong_answer: nothing judges the records. Task "
-                f"{self._task.name!r} has no judge_record, and {self._no_majority}; or leave the "
+                f"{self.task.name!r} has no judge_record, and {self._no_majority}; or leave the "
                 "check out (quality=none)"
             )
-        self._teacher = teacher
-        self._samples = samples
-        self._sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
-        self._seed = seed
 
     def passes(
         self, records: Sequence[TrainingDatum], predictor: PredictorInterface
@@ -89,14 +85,14 @@ class WrongAnswerCheck:
         verdicts: list[bool | Failure | None] = []
         for record in records:
             try:
-                verdicts.append(self._task.domain_of(record.provenance).judge_record(record))
+                verdicts.append(self.task.domain_of(record.provenance).judge_record(record))
             except ConfigurationError:
                 raise
             except DataEnvGymError as error:
                 verdicts.append(Failure(reason=f"{type(error).__name__}: {error}"))
         open_at = [i for i, verdict in enumerate(verdicts) if not isinstance(verdict, bool)]
-        if self._teacher is not None and open_at:
-            found = self._by_majority(self._teacher, [records[i] for i in open_at])
+        if self.teacher is not None and open_at:
+            found = self._by_majority(self.teacher, [records[i] for i in open_at])
             for i, verdict in zip(open_at, found, strict=True):
                 if isinstance(verdict, bool) or verdicts[i] is None:
                     verdicts[i] = verdict
@@ -112,7 +108,7 @@ class WrongAnswerCheck:
             return [Failure(reason=self._no_majority) if some else None for some in labeled]
         problems = {
             text: TaskInstance(
-                id="record", task=record.provenance.task or self._task.name, instruction=text
+                id="record", task=record.provenance.task or self.task.name, instruction=text
             )
             for record, some in zip(records, labeled, strict=True)
             for _, text in some
@@ -122,7 +118,7 @@ class WrongAnswerCheck:
         for some in labeled:
             rights = [(one, problems[text], solved[text]) for one, text in some]
             held = (
-                one.holds(gives(self._task.domain_of(problem), problem, one.text, right))
+                one.holds(gives(self.task.domain_of(problem), problem, one.text, right))
                 if isinstance(right, str)
                 else None
                 for one, problem, right in rights
@@ -143,7 +139,7 @@ class WrongAnswerCheck:
         given: dict[str, list[str]] = {text: [] for text in problems}
         solved: dict[str, str | None] = dict.fromkeys(problems)
         failures: dict[str, Failure] = {}
-        for number in range(self._samples):
+        for number in range(self.samples):
             left = [text for text in problems if solved[text] is None]
             replies = self._asked(teacher, [problems[text] for text in left], number)
             for text, reply in zip(left, replies, strict=True):
@@ -151,17 +147,17 @@ class WrongAnswerCheck:
                     failures.setdefault(text, reply)
                     continue
                 try:
-                    answer = self._task.domain_of(problems[text]).answer_class(
+                    answer = self.task.domain_of(problems[text]).answer_class(
                         problems[text], reply.text
                     )
                 except DataEnvGymError:  # the problem cannot be judged by an answer alone
                     continue
                 if answer is not None:
                     given[text].append(answer)
-                    same = sameness_of(self._task, problems[text])
+                    same = sameness_of(self.task, problems[text])
                     found, votes = classes_of(given[text], same)
                     most = max(range(len(found)), key=votes.count)
-                    if votes.count(most) > self._samples / 2:
+                    if votes.count(most) > self.samples / 2:
                         solved[text] = found[most]
             if all(isinstance(reply, Failure) for reply in replies):
                 break
@@ -171,11 +167,13 @@ class WrongAnswerCheck:
         self, teacher: TeacherInterface, problems: Sequence[TaskInstance], number: int
     ) -> Sequence[Reply | Failure]:
         """The teacher's replies in this round, one for each problem."""
-        seed = derive_seed(self._seed, "wrong_answer", number)
-        sampling = self._sampling.model_copy(update={"seed": seed})
-        forms = [self._task.domain_of(problem).answer_form for problem in problems]
+        seed = derive_seed(self.seed, "wrong_answer", number)
+        sampling = SamplingParameters(
+            temperature=self.temperature, max_tokens=self.max_tokens, seed=seed
+        )
+        forms = [self.task.domain_of(problem).answer_form for problem in problems]
         conversations = [
-            self._prompt.render(instruction=problem.instruction, answer_form=form)
+            self._question.render(instruction=problem.instruction, answer_form=form)
             for problem, form in zip(problems, forms, strict=True)
         ]
         try:

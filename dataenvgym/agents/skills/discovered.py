@@ -11,20 +11,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, PositiveInt
 
 from dataenvgym.agents.skills.catalog import Skill, SkillCatalog, labeled, sorted_skills
 from dataenvgym.agents.skills.embeddings import Vectors, most_similar, nearest
-from dataenvgym.agents.skills.labeler import CatalogLabeler, LabelerOptions
+from dataenvgym.agents.skills.labeler import CatalogLabeler
 from dataenvgym.agents.skills.placing_labeler import place
 from dataenvgym.agents.skills.skill_teacher import SkillTeacher, SkillTeacherOptions
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TeacherInterface
-from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.words import words_of
@@ -32,50 +31,43 @@ from dataenvgym.tasks.words import words_of
 _ROUNDS = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class DiscoveryOptions(SkillTeacherOptions, LabelerOptions):
-    """Options of `DiscoveredSkills`.
+@dataclass(eq=False)
+class DiscoveredSkills(SkillTeacherOptions, CatalogLabeler):
+    """Skills that a teacher names and merges.
 
-    Attributes:
+    Args:
         teacher: the model that names and merges.
         skills: the most skills after merging.
         categories: the most categories, or None for no categories.
     """
 
-    teacher: TeacherInterface = field(kw_only=False)
-    skills: int = 20
-    categories: int | None = 5
-
-
-class DiscoveredSkills(CatalogLabeler):
-    """Skills that a teacher names and merges."""
-
     method: ClassVar[str] = "discovered"
 
-    @takes(DiscoveryOptions)
-    def __init__(self, given: DiscoveryOptions) -> None:
-        check_at_least(1, **{"skills.skills": given.skills, "skills.categories": given.categories})
-        self.set_up(given)
-        self.skills = given.skills
-        self.categories = given.categories
-        self.teacher = SkillTeacher(given.teacher, given, seed=self.seed)
+    teacher: TeacherInterface
+    _: KW_ONLY
+    skills: PositiveInt = 20
+    categories: PositiveInt | None = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._asked = SkillTeacher(self.teacher, self, seed=self.seed)
 
     @property
     def options(self) -> dict[str, JsonValue]:
         return {
             "skills": self.skills,
             "categories": self.categories,
-            "embedder": type(self.embedder).__name__,
+            "embedder": type(self._embedder).__name__,
         }
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
         questions = [instance.instruction for instance in instances]
-        names = self.teacher.name_skills(questions)
+        names = self._asked.name_skills(questions)
         labels = self._completed(questions, names)
         merged = self._merged(Counter(name for name in names if name is not None))
         skills = sorted(set(merged.values()))
         sort = self.categories is not None and len(skills) > self.categories
-        groups = self.teacher.sort(skills, self.categories or 1) if sort else {}
+        groups = self._asked.sort(skills, self.categories or 1) if sort else {}
         return SkillCatalog(
             method=self.method,
             task=self._task_name,
@@ -90,7 +82,7 @@ class DiscoveredSkills(CatalogLabeler):
         )
 
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
-        return place(instances, catalog, self.embedder, self.teacher)
+        return place(instances, catalog, self._embedder, self._asked)
 
     def _completed(self, questions: list[str], names: list[str | None]) -> list[str]:
         """Fill in missing names from the most similar question."""
@@ -104,7 +96,7 @@ class DiscoveredSkills(CatalogLabeler):
         places = list(known)
         left = [i for i in range(len(questions)) if i not in known]
         wanted, named = ([questions[i] for i in of] for of in (left, places))
-        similar = nearest(wanted, named, self.embedder)
+        similar = nearest(wanted, named, self._embedder)
         known |= {i: known[places[s]] for i, s in zip(left, similar, strict=True)}
         return [known[i] for i in range(len(questions))]
 
@@ -118,7 +110,7 @@ class DiscoveredSkills(CatalogLabeler):
             names = sorted(set(merged.values()))
             if len(names) <= self.skills:
                 return merged
-            groups = self.teacher.sort(names, self.skills)
+            groups = self._asked.sort(names, self.skills)
             if len({groups.get(name, name) for name in names}) == len(names):
                 break
             merged = {label: groups.get(name, name) for label, name in merged.items()}
@@ -127,51 +119,38 @@ class DiscoveredSkills(CatalogLabeler):
             sizes[name] += counts[label]
         kept = sorted(sizes, key=lambda name: (-sizes[name], name))[: self.skills]
         rest = sorted(set(sizes) - set(kept))
-        similar = nearest(rest, kept, self.embedder)
+        similar = nearest(rest, kept, self._embedder)
         into = {name: kept[i] for name, i in zip(rest, similar, strict=True)}
         return {label: into.get(name, name) for label, name in merged.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterOptions(LabelerOptions):
-    """Options of `ClusteredSkills`.
-
-    Attributes:
-        clusters: the number of skills; fewer if there are fewer different questions.
-        categories: the number of categories, or None for no categories.
-    """
-
-    clusters: int = 20
-    categories: int | None = 5
-
-
+@dataclass(kw_only=True, eq=False)
 class ClusteredSkills(CatalogLabeler):
     """Clusters of embedded questions (k-means) as skills, and clusters of those as categories.
 
     A new question belongs to the nearest cluster center.
+
+    Args:
+        clusters: the number of skills; fewer if there are fewer different questions.
+        categories: the number of categories, or None for no categories.
     """
 
     method: ClassVar[str] = "clusters"
 
-    @takes(ClusterOptions)
-    def __init__(self, given: ClusterOptions) -> None:
-        limits = {"skills.clusters": given.clusters, "skills.categories": given.categories}
-        check_at_least(1, **limits)
-        self.set_up(given)
-        self.clusters = given.clusters
-        self.categories = given.categories
+    clusters: PositiveInt = 20
+    categories: PositiveInt | None = 5
 
     @property
     def options(self) -> dict[str, JsonValue]:
         return {
             "clusters": self.clusters,
             "categories": self.categories,
-            "embedder": type(self.embedder).__name__,
+            "embedder": type(self._embedder).__name__,
         }
 
     def discover(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
         questions = [instance.instruction for instance in instances]
-        vectors = self.embedder.embed(questions, questions)
+        vectors = self._embedder.embed(questions, questions)
         groups = _k_means(vectors, self.clusters, derive_seed(self.seed, "skills"))
         centres = _centres(vectors, groups)
         names = telling_words(_grouped(questions, groups), count=3)
@@ -188,9 +167,9 @@ class ClusteredSkills(CatalogLabeler):
         corpus = [label.question for label in catalog.labels]
         names = sorted({label.skill for label in catalog.labels})
         groups = [names.index(label.skill) for label in catalog.labels]
-        centres = _centres(self.embedder.embed(corpus, corpus), groups)
+        centres = _centres(self._embedder.embed(corpus, corpus), groups)
         texts = [instance.instruction for instance in instances]
-        nearest = most_similar(self.embedder.embed(texts, corpus), centres)
+        nearest = most_similar(self._embedder.embed(texts, corpus), centres)
         skills = {skill.name: skill for skill in catalog.skills}
         return [skills[names[i]] for i in nearest]
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.words import words_of
 
 
@@ -60,25 +60,14 @@ class TfidfEmbedder:
     """TF-IDF of words and parts of words: local, by scikit-learn.
 
     All numbers, and rows of numbers, are the same word, because the topic of a problem seldom
-    depends on its numbers.
-
-    Args:
-        max_features: keep at most this number of the most frequent features.
-
-    Raises:
-        ConfigurationError: if scikit-learn is not installed.
+    depends on its numbers. Only the 50,000 most frequent features count.
     """
-
-    def __init__(self, *, max_features: int = 50_000) -> None:
-        check_at_least(1, max_features=max_features)
-        require_scikit_learn()
-        self.max_features = max_features
 
     def embed(self, texts: Sequence[str], corpus: Sequence[str]) -> Vectors:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         vectorizer = TfidfVectorizer(
-            analyzer=self._features, sublinear_tf=True, max_features=self.max_features
+            analyzer=self._features, sublinear_tf=True, max_features=50_000
         )
         vectorizer.fit(corpus)
         return vectorizer.transform(texts)

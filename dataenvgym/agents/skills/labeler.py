@@ -13,8 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Len
 from pydantic import JsonValue
 
 from dataenvgym.agents.skills.catalog import (
@@ -33,60 +34,42 @@ from dataenvgym.agents.skills.embeddings import (
     TfidfEmbedder,
     require_scikit_learn,
 )
-from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SkillLabel
-from dataenvgym.options import Given, takes
+from dataenvgym.options import Given
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.source import Split
-
-_SPLITS = ("validation", "train")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelerOptions:
-    """Options of all labelers.
+@dataclass(kw_only=True, eq=False)
+class CatalogLabeler(ABC):
+    """Labels instances from a catalog; a subclass makes the catalog.
 
-    Attributes:
+    Args:
         task: the task with the questions to find skills in. If it has no `instances`, the catalog
             is made from the instances that are labeled first.
         directory: the run directory; None keeps everything in memory.
         embedder: turns questions into vectors, to find similar ones (default: `TfidfEmbedder()`).
         splits: where to find skills: "validation", "train", or both. The test split stays unseen.
         seed: of all random choices.
-    """
-
-    task: Task | None = None
-    directory: Given[str | Path | None] = None
-    embedder: EmbedderInterface | None = None
-    splits: Sequence[str] = ("validation",)
-    seed: int = 0
-
-
-class CatalogLabeler(ABC):
-    """Labels instances from a catalog; a subclass makes the catalog.
 
     Raises:
-        ConfigurationError: for an impossible option, or if scikit-learn is not installed.
+        ConfigurationError: if scikit-learn is not installed.
     """
 
     method: ClassVar[str]
 
-    @takes(LabelerOptions)
-    def __init__(self, given: LabelerOptions) -> None:
-        self.set_up(given)
+    task: Task | None = None
+    directory: Given[str | Path | None] = None
+    embedder: EmbedderInterface | None = None
+    splits: Annotated[Sequence[Literal["validation", "train"]], Len(1)] = ("validation",)
+    seed: int = 0
 
-    def set_up(self, given: LabelerOptions) -> None:
-        """Set the options; constructors of subclasses call it."""
-        for split in given.splits or ("",):  # skills are never found in test questions
-            check_one_of(_SPLITS, **{"skills.splits": split})
+    def __post_init__(self) -> None:
         require_scikit_learn()
-        self.task = given.task
-        self.directory = None if given.directory is None else Path(given.directory)
-        self.embedder = TfidfEmbedder() if given.embedder is None else given.embedder
-        self.splits = cast("tuple[Split, ...]", tuple(given.splits))
-        self.seed = given.seed
+        self._directory = None if self.directory is None else Path(self.directory)
+        self._embedder = TfidfEmbedder() if self.embedder is None else self.embedder
         self._catalog: SkillCatalog | None = None
         self._added = Added(catalog="")
         self._labels: Labels = {}
@@ -167,14 +150,14 @@ class CatalogLabeler(ABC):
             "seed": self.seed,
             "questions": hash_of_questions(instances),
         }
-        file = None if self.directory is None else self.directory / "skills.json"
+        file = None if self._directory is None else self._directory / "skills.json"
         catalog = read_catalog(file) if file is not None and file.exists() else None
         if catalog is None or (catalog.task, catalog.options) != (self._task_name, made_by):
             catalog = self.discover(instances).model_copy(update={"options": made_by})
             if file is not None:
                 catalog.save(file)
         self._catalog = catalog
-        self._added = read_added(self.directory, catalog)
+        self._added = read_added(self._directory, catalog)
         self._labels = labels_of(self._added.to(catalog))
 
     def _add(self, unseen: list[TaskInstance]) -> None:
@@ -190,8 +173,8 @@ class CatalogLabeler(ABC):
                 "labels": (*self._added.labels, *labels),
             }
         )
-        if self.directory is not None:
-            self._added.save(self.directory)
+        if self._directory is not None:
+            self._added.save(self._directory)
         self._labels = labels_of(self._added.to(self._catalog))
 
 

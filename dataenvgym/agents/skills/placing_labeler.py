@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,22 +23,22 @@ from dataenvgym.agents.skills.catalog import (
     sorted_skills,
 )
 from dataenvgym.agents.skills.embeddings import EmbedderInterface, nearest
-from dataenvgym.agents.skills.labeler import CatalogLabeler, LabelerOptions
-from dataenvgym.agents.skills.skill_teacher import PromptLike, SkillTeacher, SkillTeacherOptions
+from dataenvgym.agents.skills.labeler import CatalogLabeler
+from dataenvgym.agents.skills.skill_teacher import SkillTeacher, SkillTeacherOptions
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.interfaces import TeacherInterface
-from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.storage import read_json
+from dataenvgym.teachers.prompts import PromptLike
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlacingOptions(LabelerOptions):
-    """Options of `PlacingLabeler`.
+@dataclass(kw_only=True, eq=False)
+class PlacingLabeler(CatalogLabeler):
+    """Asks a teacher, if there is one, for the skill of a new question; else similarity decides.
 
-    Attributes:
+    Args:
         teacher: the model that chooses skills; None leaves it to similarity.
         label_prompt: asks it for the skills of questions (see `SkillTeacherOptions`).
     """
@@ -46,22 +46,12 @@ class PlacingOptions(LabelerOptions):
     teacher: TeacherInterface | None = None
     label_prompt: PromptLike = "label_skills"
 
-
-class PlacingLabeler(CatalogLabeler):
-    """Asks a teacher, if there is one, for the skill of a new question; else similarity decides."""
-
-    teacher: SkillTeacher | None = None
-
-    @takes(PlacingOptions)
-    def __init__(self, given: PlacingOptions) -> None:
-        self.set_up_placing(given)
-
-    def set_up_placing(self, given: PlacingOptions) -> None:
-        """Set the options; constructors of subclasses call it."""
-        self.set_up(given)
-        if given.teacher is not None:
-            asked = SkillTeacherOptions(label_prompt=given.label_prompt)
-            self.teacher = SkillTeacher(given.teacher, asked, seed=self.seed)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._asked: SkillTeacher | None = None
+        if self.teacher is not None:
+            asked = SkillTeacherOptions(label_prompt=self.label_prompt)
+            self._asked = SkillTeacher(self.teacher, asked, seed=self.seed)
 
     @abstractmethod
     def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
@@ -89,7 +79,7 @@ class PlacingLabeler(CatalogLabeler):
         )
 
     def place(self, instances: Sequence[TaskInstance], catalog: SkillCatalog) -> list[Skill]:
-        return place(instances, catalog, self.embedder, self.teacher) if instances else []
+        return place(instances, catalog, self._embedder, self._asked) if instances else []
 
 
 def place(
@@ -125,38 +115,31 @@ def place(
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SavedOptions(PlacingOptions):
-    """Options of `SavedSkills`.
-
-    Attributes:
-        path: a `skills.json`, or a run directory that has one; for `PublishedSkills`, a JSON file
-            with `labeled_instructions`, `skill_categories` and `instance_id_to_skill_category`.
-    """
-
-    path: str | Path = field(kw_only=False)
-
-
+@dataclass(eq=False)
 class SavedSkills(PlacingLabeler):
     """The catalog of another run.
 
     A teacher, if there is one, or similarity labels questions that are not in it. The run keeps a
     copy and no longer needs the file.
+
+    Args:
+        path: a `skills.json`, or a run directory that has one; for `PublishedSkills`, a JSON file
+            with `labeled_instructions`, `skill_categories` and `instance_id_to_skill_category`.
     """
 
     method: ClassVar[str] = "saved"
+    path: str | Path
 
-    @takes(SavedOptions)
-    def __init__(self, given: SavedOptions) -> None:
-        self.set_up_placing(given)
-        self.path = Path(given.path).expanduser()
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._file = Path(self.path).expanduser()
 
     @property
     def options(self) -> dict[str, JsonValue]:
-        return {"path": str(self.path)}
+        return {"path": str(self._file)}
 
     def read(self, instances: Sequence[TaskInstance]) -> SkillCatalog:
-        saved = read_catalog(self.path)
+        saved = read_catalog(self._file)
         if saved.task != self._task_name:
             raise ConfigurationError(
                 f"the skills in {self.path} were found in task {saved.task!r}, not in "
@@ -198,7 +181,7 @@ class PublishedSkills(SavedSkills):
     def _skill_of_instruction(self) -> dict[str, str]:
         """The name of the skill category of each instruction in the file."""
         try:
-            content = read_json(self.path)
+            content = read_json(self._file)
             category = content["instance_id_to_skill_category"]
             pairs = (
                 (item["instruction"].strip(), category[item["instance_id"]]["descriptive_name"])

@@ -6,23 +6,24 @@ An unusable answer raises nothing: it becomes None, or is left out, and the call
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, PredictionError, check_at_least
+from pydantic import PositiveInt
+
+from dataenvgym.errors import BudgetSpentError, PredictionError
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.records import Conversation
-from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.prompts import PromptLike, as_prompt
 from dataenvgym.teachers.structured import TEXT, Schema, ask_json, list_of, object_of
 
-PromptLike = Prompt | Mapping[str, Any] | str
 _LONGEST_NAME = 80
 _LINES = 100
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class SkillTeacherOptions:
     """How a teacher is asked.
 
@@ -36,8 +37,8 @@ class SkillTeacherOptions:
 
     label_prompt: PromptLike = "label_skills"
     merge_prompt: PromptLike = "merge_skills"
-    batch_size: int = 10
-    attempts: int = 2
+    batch_size: PositiveInt = 10
+    attempts: PositiveInt = 2
     temperature: float = 0.0
     max_tokens: int = 2048
 
@@ -54,8 +55,6 @@ class SkillTeacher:
         self, teacher: TeacherInterface, options: SkillTeacherOptions, *, seed: int = 0
     ) -> None:
         self.batch_size, self.attempts = options.batch_size, options.attempts
-        limits = {"skills.batch_size": self.batch_size, "skills.attempts": self.attempts}
-        check_at_least(1, **limits)
         self.teacher = teacher
         self.label_prompt = as_prompt(
             options.label_prompt, needs=("problems",), may=("count", "known")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, NonNegativeInt
 
 from dataenvgym.agents.tree.policies import AlternatingPolicy
 from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep, within_budget
@@ -17,10 +18,10 @@ from dataenvgym.environments.skill_tree.actions import (
     parse_tree_action,
 )
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
-from dataenvgym.errors import InvalidActionError, check_at_least
+from dataenvgym.errors import InvalidActionError
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.teachers.budget import count_malformed
-from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.prompts import PromptLike, as_prompt
 from dataenvgym.teachers.structured import TEXT, Schema, ask_json, object_of
 
 SCHEMA: Schema = {
@@ -35,6 +36,7 @@ SCHEMA: Schema = {
 }
 
 
+@dataclass(eq=False)
 class LLMTreePolicy:
     """A teacher decides on each skill; it sees the tree and the results of earlier decisions.
 
@@ -52,22 +54,21 @@ class LLMTreePolicy:
         n_fallbacks: the number of decisions that `fallback` made so far.
     """
 
-    def __init__(
-        self,
-        teacher: TeacherInterface,
-        prompt: Prompt | Mapping[str, Any] | str = "explore_exploit",
-        *,
-        fallback: TreePolicy | None = None,
-        temperature: float = 0.0,
-        max_tokens: int = 512,
-        remembered: int = 5,
-    ) -> None:
-        check_at_least(0, remembered=remembered)
-        self.teacher = teacher
-        self.prompt = as_prompt(prompt, needs=("skill", "tree"), may=("budget", "history"))
-        self.fallback = AlternatingPolicy() if fallback is None else fallback
-        self.sampling = SamplingParameters(temperature=temperature, max_tokens=max_tokens)
-        self.remembered = remembered
+    teacher: TeacherInterface
+    prompt: PromptLike = "explore_exploit"
+    _: KW_ONLY
+    fallback: TreePolicy | None = None
+    temperature: float = 0.0
+    max_tokens: int = 512
+    remembered: NonNegativeInt = 5
+
+    def __post_init__(self) -> None:
+        names = {"needs": ("skill", "tree"), "may": ("budget", "history")}
+        self._question = as_prompt(self.prompt, **names)
+        self._fallback = AlternatingPolicy() if self.fallback is None else self.fallback
+        self._sampling = SamplingParameters(
+            temperature=self.temperature, max_tokens=self.max_tokens
+        )
         self.n_fallbacks = 0
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
@@ -76,7 +77,7 @@ class LLMTreePolicy:
             return ()
         budget = count // len(forest.trees)
         asked = [
-            self.prompt.render(
+            self._question.render(
                 skill=tree.skill,
                 tree=shown_tree(tree),
                 budget=budget,
@@ -84,9 +85,9 @@ class LLMTreePolicy:
             )
             for tree in forest.trees
         ]
-        sampling = self.sampling.model_copy(update={"seed": int(rng.integers(2**31))})
+        sampling = self._sampling.model_copy(update={"seed": int(rng.integers(2**31))})
         answers = ask_json(self.teacher, asked, SCHEMA, sampling, purpose="actions")
-        instead = {move.skill: move for move in self.fallback.act(situation, count, rng)}
+        instead = {move.skill: move for move in self._fallback.act(situation, count, rng)}
         moves: list[Explore | Exploit] = []
         for tree, answer in zip(forest.trees, answers, strict=True):
             move = self._move(tree, answer, forest)

@@ -13,17 +13,22 @@ all but the configurable policy explore it at any turn.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Len
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from dataenvgym.agents.tree.situation import TreeSituation, opening, reallocated, records_asked_for
 from dataenvgym.environments.skill_tree.actions import Exploit, Explore, TreeAction
 from dataenvgym.environments.skill_tree.forest import Forest, Tree
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.options import Share
 from dataenvgym.records.plans import apportion
 
 
+@dataclass(kw_only=True, eq=False)
 class AlternatingPolicy:
     """SkillTree: explores and exploits in turns (odd and even iterations).
 
@@ -46,34 +51,21 @@ class AlternatingPolicy:
             is estimated from more instances.
     """
 
-    def __init__(
-        self,
-        *,
-        subskills: int = 3,
-        records_each: int = 5,
-        widen: int | None = 2,
-        informed: bool = True,
-        sharpness: float = 1.0,
-        floor: float = 0.02,
-        own: float = 0.5,
-        most_per_skill: int | None = None,
-    ) -> None:
-        check_at_least(1, subskills=subskills, most_per_skill=most_per_skill)
-        if informed and most_per_skill is not None:
+    subskills: PositiveInt = 3
+    records_each: NonNegativeInt = 5
+    widen: NonNegativeInt | None = 2
+    informed: bool = True
+    sharpness: NonNegativeFloat = 1.0
+    floor: NonNegativeFloat = 0.02
+    own: Share = 0.5
+    most_per_skill: PositiveInt | None = None
+
+    def __post_init__(self) -> None:
+        if self.informed and self.most_per_skill is not None:
             raise ConfigurationError(
-                f"most_per_skill is {most_per_skill}, and informed is true, which gives each skill "
-                "a share of the step's records: set informed=false, or leave most_per_skill out"
+                "most_per_skill is set, and informed is true, which gives each skill a share of "
+                "the step's records: set informed=false, or leave most_per_skill out"
             )
-        check_at_least(0, records_each=records_each, widen=widen, sharpness=sharpness, floor=floor)
-        check_at_least(0, 1, own=own)
-        self.subskills = subskills
-        self.records_each = records_each
-        self.widen = widen
-        self.informed = informed
-        self.sharpness = sharpness
-        self.floor = floor
-        self.own = own
-        self.most_per_skill = most_per_skill
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         forest = situation.forest
@@ -127,6 +119,7 @@ class AlternatingPolicy:
         return np.asarray(weakness**self.sharpness)
 
 
+@dataclass(kw_only=True, eq=False)
 class FillBalancedPolicy:
     """SkillTree: fills all subskills up to the same count.
 
@@ -138,12 +131,9 @@ class FillBalancedPolicy:
         subskills: subskills to open in a tree that has none.
     """
 
-    def __init__(self, *, maximum: int = 25, cap: int = 5, subskills: int = 3) -> None:
-        check_at_least(0, maximum=maximum)
-        check_at_least(1, cap=cap, subskills=subskills)
-        self.maximum = maximum
-        self.cap = cap
-        self.subskills = subskills
+    maximum: NonNegativeInt = 25
+    cap: PositiveInt = 5
+    subskills: PositiveInt = 3
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         moves: list[Explore | Exploit] = []
@@ -159,6 +149,7 @@ class FillBalancedPolicy:
         return tuple(moves)
 
 
+@dataclass(kw_only=True, eq=False)
 class RandomTreePolicy:
     """SkillTree: explores or exploits each skill at random, and ignores the student.
 
@@ -172,20 +163,10 @@ class RandomTreePolicy:
             iteration.
     """
 
-    def __init__(
-        self,
-        *,
-        explore: float = 0.5,
-        subskills: int = 3,
-        active: int | None = None,
-        most_each: int | None = None,
-    ) -> None:
-        check_at_least(1, subskills=subskills, active=active, most_each=most_each)
-        check_at_least(0, 1, explore=explore)
-        self.explore = explore
-        self.subskills = subskills
-        self.active = active
-        self.most_each = most_each
+    explore: Share = 0.5
+    subskills: PositiveInt = 3
+    active: PositiveInt | None = None
+    most_each: PositiveInt | None = None
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         trees = [t for t in situation.forest.trees if t.subskills or not t.is_complete]
@@ -216,6 +197,7 @@ class RandomTreePolicy:
         return tuple(move for move in moves if move is not None)
 
 
+@dataclass(kw_only=True, eq=False)
 class ThresholdPolicy:
     """SkillTree: exploits the skills whose last move paid, and explores the others.
 
@@ -227,20 +209,10 @@ class ThresholdPolicy:
         subskills, records_each: what an exploration opens.
     """
 
-    def __init__(
-        self,
-        *,
-        threshold: float = 0.01,
-        more: int = 10,
-        subskills: int = 5,
-        records_each: int = 10,
-    ) -> None:
-        check_at_least(1, subskills=subskills)
-        check_at_least(0, more=more, records_each=records_each)
-        self.threshold = threshold
-        self.more = more
-        self.subskills = subskills
-        self.records_each = records_each
+    threshold: float = 0.01
+    more: NonNegativeInt = 10
+    subskills: PositiveInt = 5
+    records_each: NonNegativeInt = 10
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         moves: list[Explore | Exploit] = []
@@ -257,6 +229,7 @@ class ThresholdPolicy:
 Turn = Literal["explore", "exploit", "keep"]
 
 
+@dataclass(kw_only=True, eq=False)
 class ConfigurableTreePolicy:
     """Does the same to every tree: one turn of `pattern` in each iteration, in a cycle.
 
@@ -267,24 +240,11 @@ class ConfigurableTreePolicy:
         changes: values by skill name that replace `change`.
     """
 
-    def __init__(
-        self,
-        *,
-        pattern: Sequence[Turn] = ("explore", "keep"),
-        subskills: int = 3,
-        records_each: int = 5,
-        change: int = 0,
-        changes: Mapping[str, int] | None = None,
-    ) -> None:
-        check_at_least(1, subskills=subskills)
-        check_at_least(0, records_each=records_each)
-        for turn in pattern or ("",):
-            check_one_of(get_args(Turn), pattern=turn)
-        self.pattern = tuple(pattern)
-        self.subskills = subskills
-        self.records_each = records_each
-        self.change = change
-        self.changes = dict(changes or {})
+    pattern: Annotated[Sequence[Turn], Len(1)] = ("explore", "keep")
+    subskills: PositiveInt = 3
+    records_each: NonNegativeInt = 5
+    change: int = 0
+    changes: Mapping[str, int] = field(default_factory=dict)
 
     def act(self, situation: TreeSituation, count: int, rng: np.random.Generator) -> TreeAction:
         trees = situation.forest.trees

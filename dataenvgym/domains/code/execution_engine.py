@@ -11,24 +11,22 @@ little as the code: each one runs on its own. Everything else is as in `LLMEngin
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Unpack
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import PositiveInt, ValidationError
 
-from dataenvgym.agents.engines.llm.engine import LLMEngine, LLMEngineOptions
+from dataenvgym.agents.engines.llm.engine import LLMEngine
 from dataenvgym.agents.engines.llm.records import items_in, record_of, records_schema
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.problem import CodeProblem, ProgramTest, StdioTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.domains.code.static_analysis import called_function, emptied
 from dataenvgym.errors import ConfigurationError, EvaluationError, SandboxError
-from dataenvgym.interfaces import Reply, TeacherInterface
+from dataenvgym.interfaces import Reply
 from dataenvgym.records import Provenance, SupervisedDatum
-from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.scoring.code.extraction import extract_code
-from dataenvgym.teachers.prompts import Prompt
+from dataenvgym.teachers.prompts import PromptLike
 from dataenvgym.teachers.structured import Schema
 
 _log = logging.getLogger(__name__)
@@ -38,6 +36,7 @@ _SHOWN_TESTS = 3
 _INPUT, _OUTPUT = "Input:", "\nOutput:"
 
 
+@dataclass(eq=False)
 class ExecutionEngine(LLMEngine):
     """Supervised records of code that passed its own tests.
 
@@ -49,31 +48,26 @@ class ExecutionEngine(LLMEngine):
         task: a task with code, whose sandbox and limits are used.
         prompt: as for `LLMEngine`; see `configs/prompt/code_records.yaml`.
         batch_size: the most records that one request asks for; code records are long.
-        options: those of `LLMEngine`.
 
     Attributes:
         dropped: also counts "wrong" (the solution fails a test in one of two runs), "vacuous" (an
             empty body passes all tests) and "not judged" (the sandbox failed).
     """
 
-    def __init__(
-        self,
-        teacher: TeacherInterface,
-        task: Task | None = None,
-        prompt: Prompt | Mapping[str, Any] | str = "code_records",
-        *,
-        batch_size: int = 5,
-        **options: Unpack[LLMEngineOptions],
-    ) -> None:
-        domain = task.domain if task else None
+    prompt: PromptLike = "code_records"
+    _: KW_ONLY
+    batch_size: PositiveInt = 5
+
+    def __post_init__(self) -> None:
+        domain = self.task.domain if self.task else None
         if not isinstance(domain, CodeDomain):
-            name = task.name if task else None
             raise ConfigurationError(
-                f"the execution engine runs code in the task's sandbox, and task {name!r} has "
-                "none: choose a task with code, or agent/engine=llm"
+                f"the execution engine runs code in the task's sandbox, and task "
+                f"{self.task and self.task.name!r} has none: choose a task with code, or "
+                "agent/engine=llm"
             )
-        super().__init__(teacher, task, prompt, batch_size=batch_size, **options)
         self._runs = domain
+        super().__post_init__()
 
     def schema(self, count: int | None) -> Schema:
         return records_schema(count, self.max_length, lists=_LISTS, fields=self.fields)

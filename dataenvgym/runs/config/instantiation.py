@@ -72,7 +72,7 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
         _check_bounds(value, hint, f"{key}.{name}")
 
 
-_BEYOND = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "literal_error"}
+_BEYOND = ("greater_than", "less_than", "literal_error", "too_short")
 
 
 def _check_bounds(value: Any, hint: Any, key: str) -> None:
@@ -80,7 +80,7 @@ def _check_bounds(value: Any, hint: Any, key: str) -> None:
     try:
         TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
-        if error.errors()[0]["type"] in _BEYOND:
+        if any(fault["type"].startswith(_BEYOND) for fault in error.errors()):
             raise ConfigurationError(first_fault(error, key)) from error
     except (PydanticSchemaGenerationError, PydanticUserError):  # not a type of plain values
         pass

@@ -170,12 +170,6 @@ def test_without_gold_answers_there_is_nothing_to_aim_at(tmp_path, monkeypatch):
             generate(engine, Assignment(1), predictor=Measured())
 
 
-@pytest.mark.parametrize(("options", "why"), [({"warmup": 0}, "warmup"), ({"epochs": 0}, "epochs")])
-def test_impossible_options_of_a_warmup_are_refused(options, why):
-    with pytest.raises(ConfigurationError, match=f"{why} is 0"):
-        GradientSelection(TASK, **options)
-
-
 def test_only_records_with_an_answer_to_learn_are_measured(tmp_path):
     row = {"kind": "preference", "instruction": "c?", "chosen": "3", "rejected": "4"}
     write_jsonl(tmp_path / "pool.jsonl", [row])

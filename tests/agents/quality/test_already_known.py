@@ -5,7 +5,7 @@ import pytest
 
 from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import ConfigurationError, PredictionError
+from dataenvgym.errors import PredictionError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import (
@@ -132,14 +132,6 @@ def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
     assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
     assert student.sizes == [4, 4, 2]
     assert {s.max_tokens for s in student.samplings} == {16}
-
-
-@pytest.mark.parametrize(
-    "options", [{"samples": -1}, {"share": 0.0}, {"share": 1.5}, {"temperature": 0.0}]
-)
-def test_impossible_options_are_refused(options):
-    with pytest.raises(ConfigurationError):
-        AlreadyKnownCheck(TASK, **options)
 
 
 def test_records_of_a_task_in_which_nothing_can_be_tried_are_unjudged():

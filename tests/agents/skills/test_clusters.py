@@ -6,7 +6,6 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from dataenvgym.agents.skills import ClusteredSkills
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks import Task
 
@@ -71,20 +70,6 @@ def test_there_are_no_more_clusters_than_different_questions():
 def test_questions_without_telling_words_are_clustered_all_the_same(questions):
     catalog = ClusteredSkills(task=Written(*questions)).catalog
     assert len(catalog.labels) == len(questions)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"clusters": 0}, "skills.clusters is 0, expected 1 or more"),
-        ({"categories": 0}, "skills.categories is 0, expected 1"),
-        ({"splits": []}, "skills.splits is "),
-        ({"splits": ["validation", "test"]}, "skills.splits is .test"),
-    ],
-)
-def test_impossible_options_are_refused(task, options, expected):
-    with pytest.raises(ConfigurationError, match=expected):
-        ClusteredSkills(task=task, **options)
 
 
 def test_test_questions_are_never_looked_at_and_categories_can_be_left_out(task):

@@ -156,9 +156,6 @@ def test_a_resumed_run_does_not_ask_again(task, tmp_path):
     assert read_catalog(tmp_path).options["skills"] == 20
 
 
-@pytest.mark.parametrize("name", ["skills", "categories", "batch_size", "attempts"])
-def test_impossible_options_are_refused(task, name):
-    with pytest.raises(ConfigurationError, match=f"{name} is 0"):
-        discovered(KeywordTeacher(), task, **{name: 0})
+def test_a_prompt_without_the_problems_is_refused(task):
     with pytest.raises(ConfigurationError, match="problems"):
         discovered(KeywordTeacher(), task, label_prompt={"user": "Name {count} skills."})

@@ -3,7 +3,6 @@ import pytest
 
 from dataenvgym.agents.skills import TfidfEmbedder
 from dataenvgym.agents.skills.embeddings import masked, nearest
-from dataenvgym.errors import ConfigurationError
 
 CORPUS = ["Sort 3 1 2 in rising order.", "How long is 4 5?", "What is 12 plus 30?"]
 
@@ -43,8 +42,3 @@ def test_other_forms_of_a_word_are_near_and_of_equal_texts_the_first():
     assert nearest([near, far], CORPUS, TfidfEmbedder()) == [0, 2]
     assert nearest(["one two"], ["three", "one two", "one two"], TfidfEmbedder()) == [1]
     assert nearest([], CORPUS, TfidfEmbedder()) == []
-
-
-def test_impossible_options_are_refused():
-    with pytest.raises(ConfigurationError, match="max_features is 0"):
-        TfidfEmbedder(max_features=0)

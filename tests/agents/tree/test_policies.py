@@ -19,7 +19,6 @@ from dataenvgym.environments.skill_tree import (
     apply_action,
     parse_tree_action,
 )
-from dataenvgym.errors import ConfigurationError
 
 
 def forest_of(generated: list[int], allocations: list[int]) -> Forest:
@@ -207,7 +206,3 @@ def test_an_uninformed_tree_that_is_full_gets_no_more_records():
     explored = {move.skill: move for move in act(policy, forest)}
     assert explored["s"] == Explore(skill="s", subskills=2, records_each=30)
     assert explored["t"] == Exploit(skill="t", changes={"b": -30})
-    with pytest.raises(ConfigurationError, match="most_per_skill"):
-        AlternatingPolicy(most_per_skill=200)
-    with pytest.raises(ConfigurationError, match="most_per_skill is 0"):
-        AlternatingPolicy(informed=False, most_per_skill=0)

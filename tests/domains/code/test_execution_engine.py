@@ -125,7 +125,7 @@ def test_code_that_passes_by_chance_is_dropped(tmp_path):
     lucky = "def add1(x):\n    return x + 1 - int(open('runs').read() > '0')\n"
     task = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Counting)
     teacher = scripted([written(1, code=lucky), written(2)])
-    engine = ExecutionEngine(teacher, task, attempts=1, skills=["sums"])
+    engine = ExecutionEngine(teacher, task, attempts=1)
     engine._problems = ()
     (record,) = generate(engine, 2)
     assert record.instruction.startswith("Write add2(x)")
@@ -135,7 +135,7 @@ def test_code_that_passes_by_chance_is_dropped(tmp_path):
 
 def test_a_sandbox_that_fails_drops_records_and_says_so(task, tmp_path, caplog):
     broken = CodeTask({"train": tmp_path / "none.jsonl"}, sandbox=Broken)
-    engine = ExecutionEngine(scripted([written(1)]), broken, attempts=1, skills=["sums"])
+    engine = ExecutionEngine(scripted([written(1)]), broken, attempts=1)
     engine._problems = ()
     assert generate(engine, 1) == []
     assert engine.dropped == {"not judged": 1, "malformed": 0}

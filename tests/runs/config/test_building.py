@@ -106,7 +106,7 @@ def build_all(overrides: list[str]) -> None:
         (["environment.target_score=high"], "environment.target_score is 'high'"),
         (["environment.id=dataenvgym/OpenEnde-v0"], "OpenEnded"),
         (["environment.id='a b'"], "environment.id: Malformed environment ID: a b"),
-        (["agent.policy.floor=nan"], "agent.policy.floor is nan, expected 0 or more"),
+        (["agent.policy.floor=nan"], "agent.policy.floor is nan, expected 0.0 or more"),
         (["+environment.speed=3"], "no option 'environment.speed'"),
         (["episode.iterations=0"], "episode.iterations is 0, expected 1 or more"),
         (["seed=-1"], "seed is -1, expected 0 or more"),

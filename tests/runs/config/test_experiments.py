@@ -68,8 +68,7 @@ def test_epo_has_a_strategist_whose_tries_are_scored(monkeypatch, tmp_path):
     assert isinstance(agent.engine, ScoredTriesEngine)
     assert agent.engine.judge is task.others["judge"]
     assert (agent.engine.normalize, agent.engine.discount) == ("dialogue", 0.99)
-    assert agent.engine.asks_about_all
-    assert agent.engine.turn_prompt == default_prompt("epo_turns")
+    assert agent.engine._turn_prompt == default_prompt("epo_turns")
     # its loss sums over the one dialogue of a batch, and is divided by accumulation and GPUs
     trainer = config.trainer
     assert (trainer.scored_reduction, trainer.per_device_train_batch_size) == ("mean", 1)

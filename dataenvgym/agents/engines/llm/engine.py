@@ -9,11 +9,12 @@ examples are dropped, counted, and requested again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, TypedDict
 
 import numpy as np
+from pydantic import PositiveInt
 
 from dataenvgym.agents.engines.llm.record_requests import (
     PLAIN_DOMAIN,
@@ -35,7 +36,7 @@ from dataenvgym.agents.engines.llm.side_requests import (
     text_key,
     with_outputs,
 )
-from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError, check_at_least
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
     Failure,
@@ -58,29 +59,14 @@ from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.teachers.budget import count_malformed
-from dataenvgym.teachers.prompts import Prompt, as_prompt
+from dataenvgym.teachers.prompts import PromptLike, as_prompt
 from dataenvgym.teachers.structured import Schema
 
 _EXAMPLES_OF_A_SKILL = 5
 _MAY_HAVE = ("skill", "examples", "samples", "written", "told", "hypotheses")
 
 
-class LLMEngineOptions(TypedDict, total=False):
-    """Keyword arguments of `LLMEngine` that an engine built on it passes on."""
-
-    subskill_prompt: Prompt | Mapping[str, Any] | str
-    solution_prompt: Prompt | Mapping[str, Any] | str | None
-    hypotheses_prompt: Prompt | Mapping[str, Any] | str | None
-    skills: Sequence[str] | None
-    examples_per_request: int
-    temperature: float
-    top_p: float
-    max_tokens: int
-    attempts: int
-    exact_schema: bool
-    max_length: int | None
-
-
+@dataclass(eq=False)
 class LLMEngine:
     """Writes supervised records with a teacher, as structured output.
 
@@ -89,8 +75,8 @@ class LLMEngine:
 
     Args:
         teacher: the model that writes the records.
-        task: its training split gives the skills, unless `skills` is set, and sample problems for
-            requests without examples. The records get its prompts.
+        task: its training split gives the skills, and sample problems for requests without
+            examples. The records get its prompts.
         prompt: has `{count}`, and may have `{skill}`, `{examples}`, `{samples}`, `{written}` (see
             `configs/prompt/records.yaml`) and `{told}` (see `configs/prompt/plan_records.yaml`);
             one of our names, a mapping, or a `Prompt`.
@@ -102,8 +88,6 @@ class LLMEngine:
             examples, such as `hypotheses`; has `{examples}`, and may have `{count}` (of hypotheses,
             one for each record), `{skill}` and `{told}`. `prompt` then has `{hypotheses}`, as
             `math_records_for_hypotheses`, and each record's provenance keeps them.
-        skills: the skills to write records for; None takes the gold skills of the task's training
-            split, if there are any.
         batch_size: the most records that one request asks for.
         examples_per_request: the most examples (or else samples) that a request shows.
         temperature, top_p, max_tokens: of the teacher's answers.
@@ -121,71 +105,53 @@ class LLMEngine:
 
     fit = EngineFit(needs="counts")  # without skill and examples it uses samples
 
-    def __init__(
-        self,
-        teacher: TeacherInterface,
-        task: Task | None = None,
-        prompt: Prompt | Mapping[str, Any] | str = "records",
-        *,
-        subskill_prompt: Prompt | Mapping[str, Any] | str = "propose_subskills",
-        solution_prompt: Prompt | Mapping[str, Any] | str | None = None,
-        hypotheses_prompt: Prompt | Mapping[str, Any] | str | None = None,
-        skills: Sequence[str] | None = None,
-        batch_size: int = 10,
-        examples_per_request: int = 5,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        max_tokens: int = 4096,
-        attempts: int = 5,
-        exact_schema: bool = False,
-        max_length: int | None = None,
-    ) -> None:
-        check_at_least(
-            1,
-            batch_size=batch_size,
-            examples_per_request=examples_per_request,
-            attempts=attempts,
-            max_length=max_length,
-        )
-        self.teacher = teacher
-        self.task = None if task is None else task
-        self.prompt = as_prompt(prompt, needs=("count",), may=_MAY_HAVE)
-        self.solution_prompt = None
-        if solution_prompt is not None:
-            self.solution_prompt = as_prompt(
-                solution_prompt, needs=("instruction",), may=("answer_form",)
+    teacher: TeacherInterface
+    task: Task | None = None
+    prompt: PromptLike = "records"
+    _: KW_ONLY
+    subskill_prompt: PromptLike = "propose_subskills"
+    solution_prompt: PromptLike | None = None
+    hypotheses_prompt: PromptLike | None = None
+    batch_size: PositiveInt = 10
+    examples_per_request: PositiveInt = 5
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 4096
+    attempts: PositiveInt = 5
+    exact_schema: bool = False
+    max_length: PositiveInt | None = None
+
+    def __post_init__(self) -> None:
+        self._prompt = as_prompt(self.prompt, needs=("count",), may=_MAY_HAVE)
+        self._solution = self._hypotheses = None
+        if self.solution_prompt is not None:
+            self._solution = as_prompt(
+                self.solution_prompt, needs=("instruction",), may=("answer_form",)
             )
-        if (self.prompt.form == PROBLEM) != (self.solution_prompt is not None):
+        if (self._prompt.form == PROBLEM) != (self._solution is not None):
             raise ConfigurationError(
                 "agent.engine.solution_prompt and a prompt that asks for problems alone, such as "
                 "prompt=code_problems, go together: set both, or neither"
             )
-        self.hypotheses_prompt = None
-        if hypotheses_prompt is not None:
-            self.hypotheses_prompt = as_prompt(
-                hypotheses_prompt, needs=("examples",), may=("count", "skill", "told")
+        if self.hypotheses_prompt is not None:
+            self._hypotheses = as_prompt(
+                self.hypotheses_prompt, needs=("examples",), may=("count", "skill", "told")
             )
-        if (self.hypotheses_prompt is not None) != ("hypotheses" in self.prompt.names):
+        if (self._hypotheses is not None) != ("hypotheses" in self._prompt.names):
             raise ConfigurationError(
                 "agent.engine.hypotheses_prompt and a prompt with {hypotheses} in it, such as "
                 "prompt=math_records_for_hypotheses, go together: set both, or neither"
             )
-        if self.task is not None and self.solution_prompt is None:
+        if self._solution is None and self.task is not None:
             for name, part in self.task.parts.items():
-                check_form(self.prompt, name, part.domain.record_forms)
-        self.subskill_prompt = as_prompt(
-            subskill_prompt, needs=("count", "skill"), may=("known", "examples")
+                check_form(self._prompt, name, part.domain.record_forms)
+        self._subskills = as_prompt(
+            self.subskill_prompt, needs=("count", "skill"), may=("known", "examples")
         )
-        self.batch_size = batch_size
-        self.examples_per_request = examples_per_request
-        self.attempts = attempts
-        self.exact_schema = exact_schema
-        self.max_length = max_length
         self.sampling = SamplingParameters(
-            temperature=temperature, top_p=top_p, max_tokens=max_tokens
+            temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_tokens
         )
         self.dropped: Counter[str] = Counter()
-        self._skills = None if skills is None else tuple(skills)
 
     # --- what a subclass may override ---
 
@@ -204,16 +170,14 @@ class LLMEngine:
     @property
     def fields(self) -> Sequence[str]:
         """The texts of a record that the first request asks for."""
-        return ("instruction", "output") if self.solution_prompt is None else ("instruction",)
+        return ("instruction", "output") if self._solution is None else ("instruction",)
 
     # --- what an agent asks ---
 
-    @property
+    @cached_property
     def skills(self) -> Sequence[str]:
-        """The given skills, or those of the task; perhaps none."""
-        if self._skills is None:
-            self._skills = tuple(sorted({p.skill for p in self._problems if p.skill}))
-        return self._skills
+        """The gold skills of the task's training split; perhaps none."""
+        return tuple(sorted({p.skill for p in self._problems if p.skill}))
 
     @cached_property
     def _problems(self) -> tuple[TaskInstance, ...]:
@@ -244,11 +208,9 @@ class LLMEngine:
         tasks = [] if self.task is None else [*self.task.parts]
         add_samples(requests, self._problems, self.examples_per_request, rng, tasks)
         seed = int(rng.integers(2**31))
-        if self.hypotheses_prompt is not None:
+        if self._hypotheses is not None:
             sampling = self.sampling.model_copy(update={"seed": seed})
-            add_hypotheses(
-                requests, self.teacher, self.hypotheses_prompt, sampling, self._domain_of
-            )
+            add_hypotheses(requests, self.teacher, self._hypotheses, sampling, self._domain_of)
         self.dropped = Counter()
         seen: set[str] = set()
         was_answered = False
@@ -308,7 +270,7 @@ class LLMEngine:
         shown = "\n\n".join(shown_example(c, i + 1, self._domain_of) for i, c in enumerate(wrong))
         return propose_subskills(
             self.teacher,
-            self.subskill_prompt,
+            self._subskills,
             self.sampling.model_copy(update={"seed": int(rng.integers(2**31))}),
             skill=skill,
             known=known,
@@ -326,7 +288,7 @@ class LLMEngine:
             sampling = self.sampling.model_copy(update={"seed": seed, "json_schema": schema})
             try:
                 answers = self.teacher.ask(
-                    [requests[i].conversation(self.prompt, self._domain_of) for i in chosen],
+                    [requests[i].conversation(self._prompt, self._domain_of) for i in chosen],
                     sampling,
                     purpose="records",
                 )
@@ -336,12 +298,12 @@ class LLMEngine:
                 answers = [Failure(reason=str(error))] * len(chosen)
             replies.update(zip(chosen, answers, strict=True))
         answered = [replies[i] for i in range(len(requests))]
-        if self.solution_prompt is None:
+        if self._solution is None:
             return answered
         return with_outputs(
             answered,
             self.teacher,
-            self.solution_prompt,
+            self._solution,
             self.sampling.model_copy(update={"seed": seed}),
             schema=self.schema(None),
             answer_forms=[self._domain_of(request.provenance).answer_form for request in requests],

@@ -171,10 +171,8 @@ def test_the_schema_requires_records_and_optionally_their_number_and_length():
     assert record["properties"]["output"]["maxLength"] == 40
 
 
-def test_its_skills_are_those_given_or_those_of_the_training_split_or_none():
-    task = PocketMathTask()
-    assert LLMEngine(Teacher(), task, skills=["a"]).skills == ("a",)
-    assert "reversed" in LLMEngine(Teacher(), task).skills
+def test_its_skills_are_those_of_the_training_split_or_none():
+    assert "reversed" in LLMEngine(Teacher(), PocketMathTask()).skills
     assert LLMEngine(Teacher()).skills == ()
 
 
@@ -288,8 +286,8 @@ def test_each_of_its_two_prompts_is_chosen_by_name():
     overrides = ["agent=open_ended", "agent/engine=llm", "prompt=math_records"]
     task, teacher = PocketMathTask(), Teacher()
     engine = build_agent(compose(overrides), task=task, teacher=teacher).engine
-    assert engine.prompt == default_prompt("math_records")
-    assert engine.subskill_prompt == default_prompt("propose_subskills")
+    assert engine._prompt == default_prompt("math_records")
+    assert engine._subskills == default_prompt("propose_subskills")
     with pytest.raises(ConfigurationError, match=r"has a \{answer_form\}"):
         build_agent(
             compose([*overrides, "prompt@subskill_prompt=solve"]), task=task, teacher=teacher
@@ -307,7 +305,7 @@ def test_your_own_prompt_is_chosen_by_its_name(tmp_path):
         build_agent(config, task=PocketMathTask(), teacher=Teacher())
     config = compose([*overrides, 'prompt.user="{count} for \\frac{aa}{bb}"'], config_dir=tmp_path)
     engine = build_agent(config, task=PocketMathTask(), teacher=Teacher()).engine
-    assert engine.prompt.render(count=2)[0].content == r"2 for \frac{aa}{bb}"
+    assert engine._prompt.render(count=2)[0].content == r"2 for \frac{aa}{bb}"
 
 
 def test_without_a_teacher_the_configuration_says_what_to_choose():
