@@ -16,9 +16,9 @@ from dataenvgym.domains.code.static_analysis import normalized as normalized_cod
 from dataenvgym.domains.code.static_analysis import problem_in, surroundings, with_known_names
 from dataenvgym.domains.few_shot.augmentations import read_self_edit
 from dataenvgym.domains.few_shot.problem import key_of, read_grid, read_problem
+from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.environment import Passage, exact_match, f1
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
-from dataenvgym.domains.knowledge.questions import read_choice
 from dataenvgym.domains.knowledge.self_edits import train_sequences
 from dataenvgym.domains.math import reasoning_gym
 from dataenvgym.domains.math.domain import MathDomain

@@ -171,9 +171,7 @@ class PocketFewShotTask(Task):
 class PocketFewShotDomain(FewShotDomain):
     """Few-shot problems whose rules it knows, so that it can judge records."""
 
-    @property
-    def family(self) -> PocketFewShot:
-        return POCKET_FEW_SHOT
+    family = POCKET_FEW_SHOT
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The record as a problem with its own output; its skill is the rule that it follows."""

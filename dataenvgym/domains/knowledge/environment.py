@@ -1,4 +1,4 @@
-"""One question about a passage that the student does not see.
+"""One question, answered once, such as one about a passage that the student does not see.
 
 This is `dataenvgym/Knowledge-v0`; bare `gymnasium.make` works on the validation problems of pocket
 knowledge.
@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from dataenvgym.domains.knowledge.choice import read_choice
+from dataenvgym.domains.knowledge.instructions import followed
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Conversation, TaskInstance
@@ -48,7 +50,7 @@ def _f1(answer: list[str], gold: list[str]) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-GradedBy = Literal["exact_match", "judge"]
+Grader = Literal["choice", "exact_match", "f1", "instructions", "judge"]
 
 
 class Passage(NamedTuple):
@@ -76,6 +78,12 @@ def golds_of(instance: TaskInstance) -> Sequence[str]:
     return texts
 
 
+def choices_of(instance: TaskInstance) -> list[str]:
+    """The texts of the choices; none if they are no list."""
+    choices = instance.data.get("choices")
+    return [str(one) for one in choices] if isinstance(choices, list) else []
+
+
 class KnowledgeEnvironment(TaskEnvironment):
     """The student answers once; the reward is 1.0 for a right answer, else 0.0.
 
@@ -84,7 +92,9 @@ class KnowledgeEnvironment(TaskEnvironment):
     asked. If the judge gives no verdict, the instance ends with its error, not with a score.
 
     Args:
-        graded_by: "exact_match" with one of the gold answers, or "judge": the speaker of that name.
+        graded_by: "exact_match" with one of the gold answers, "f1": that score, "choice": the
+            letter of one of `data["choices"]`, "instructions" (see `instructions`), or "judge": the
+            speaker of that name.
         options: those of `TaskEnvironment`.
     """
 
@@ -94,38 +104,44 @@ class KnowledgeEnvironment(TaskEnvironment):
         self,
         instances: Sequence[TaskInstance] = (),
         *,
-        graded_by: GradedBy = "exact_match",
+        graded_by: Grader = "exact_match",
         **options: Any,
     ) -> None:
         super().__init__(instances, **options)
         self.graded_by = graded_by
 
     def begin(self, instance: TaskInstance) -> Conversation:
-        golds_of(instance)  # raises if there are none
+        if self.graded_by != "instructions":
+            golds_of(instance)  # raises if there are none
         return self.prompt_template.conversation(instance.instruction)
 
     def respond(
         self, instance: TaskInstance, conversation: Conversation
     ) -> Generator[Ask, Reply, Outcome]:
-        answer, golds = conversation[-1].content.strip(), golds_of(instance)
+        answer = conversation[-1].content.strip()
+        if self.graded_by == "instructions":
+            return followed(instance, conversation[-1].content)
+        if self.graded_by == "choice":
+            is_right = read_choice(answer, choices_of(instance)) == instance.answer
+            return Outcome(reward=float(is_right), was_correct=is_right)
+        golds = golds_of(instance)
         # the words of an answer may all be articles, and so may those of a gold answer
         is_same = bool(normalized(answer)) and exact_match(answer, golds)
         scores = {"f1": f1(answer, golds)}
         is_right = is_same
         if self.graded_by == "judge":
             scores["exact_match"] = float(is_same)
-            is_right = bool(answer) and (yield from self._judged(instance, answer, golds))
-        return Outcome(reward=float(is_right), was_correct=is_right, scores=scores)
-
-    def _judged(
-        self, instance: TaskInstance, answer: str, golds: Sequence[str]
-    ) -> Generator[Ask, Reply, bool]:
-        data = {"question": instance.instruction, "gold": " / ".join(golds), "answer": answer}
-        asked = question("knowledge_answer", AnswerVerdict, data=data)
-        verdict = yield from judge_ask(asked, AnswerVerdict)
-        if isinstance(verdict, Unscored):
-            raise verdict.error()
-        return verdict.is_right
+            is_right = False
+            if answer:
+                gold = " / ".join(golds)
+                data = {"question": instance.instruction, "gold": gold, "answer": answer}
+                asked = question("knowledge_answer", AnswerVerdict, data=data)
+                verdict = yield from judge_ask(asked, AnswerVerdict)
+                if isinstance(verdict, Unscored):
+                    raise verdict.error()
+                is_right = verdict.is_right
+        reward = scores["f1"] if self.graded_by == "f1" else float(is_right)
+        return Outcome(reward=reward, was_correct=is_right, scores=scores)
 
 
 def make_default(

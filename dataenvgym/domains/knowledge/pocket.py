@@ -26,7 +26,6 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Le
 
-from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, LabeledAnswer, SupervisedDatum, TaskInstance
@@ -227,12 +226,12 @@ def named(skill: str, text: str) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _shape(phrasing: str) -> re.Pattern[str]:
-    escaped = re.escape(phrasing).replace(r"\{x\}", r"(?P<x>\w+(?: \w+)?)")
-    return re.compile(escaped.replace(r"\{o\}", r"(?P<o>\w+(?:, \w+)* or \w+)"))
-
-
-_SHAPES = tuple((skill, words, _shape(words)) for skill in _SKILLS for words in skill.questions)
+_NAME, _ANSWERS = r"(?P<x>\w+(?: \w+)?)", r"(?P<o>\w+(?:, \w+)* or \w+)"
+_SHAPES = tuple(
+    (skill, q, re.compile(re.escape(q).replace(r"\{x\}", _NAME).replace(r"\{o\}", _ANSWERS)))
+    for skill in _SKILLS
+    for q in skill.questions
+)
 POCKET_KNOWLEDGE = PocketKnowledge()
 
 
@@ -289,7 +288,7 @@ class PocketKnowledgeDomain(Domain):
         )
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
-        return named(_skill_of(instance), reply)
+        return named(str(instance.skill), reply)
 
     def ways_to_answer(self, instance: TaskInstance) -> Iterator[str]:
         if not instance.answer:
@@ -320,14 +319,6 @@ class PocketKnowledgeEnvironment(TaskEnvironment):
     max_turns = 1
 
     def respond(self, instance: TaskInstance, conversation: Conversation) -> Outcome:
-        is_right = named(_skill_of(instance), conversation[-1].content) == instance.answer
+        given = named(str(instance.skill), conversation[-1].content)
+        is_right = given is not None and given == instance.answer
         return Outcome(reward=float(is_right), was_correct=is_right)
-
-
-def _skill_of(instance: TaskInstance) -> str:
-    if instance.skill not in SKILLS or instance.answer is None:
-        raise InvalidInstanceError(
-            f"instance {instance.id!r} has skill {instance.skill!r} and answer "
-            f"{instance.answer!r}, expected a value of one of {', '.join(SKILLS)}"
-        )
-    return instance.skill

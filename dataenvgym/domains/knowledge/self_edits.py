@@ -49,13 +49,8 @@ Style = Literal[
     "implications", "long_implications", "very_long_implications", "rewrite", "self_qa", "passage"
 ]
 
-_PROMPTS: Mapping[Style, str] = {
-    "implications": "implications",
-    "long_implications": "long_implications",
-    "very_long_implications": "very_long_implications",
-    "rewrite": "rewrite_passage",
-    "self_qa": "self_qa",
-}
+_PROMPTS: Mapping[Style, str | None] = {"rewrite": "rewrite_passage", "passage": None}
+"""Of the styles whose prompt has another name than the style, or that have none."""
 KNOWN: Sequence[Split] = ("train", "validation")
 """The splits whose passages are edited; a passage may only have questions in one of them."""
 _EXPECTED = 8
@@ -119,10 +114,8 @@ class SelfEditEngine:
         self.samples = 1 if style == "passage" else samples
         self.split: SplitBy = split
         self.append_passage = append_passage
-        given = prompt or _PROMPTS.get(style)
-        self.prompt = (
-            None if given is None else as_prompt(given, needs=("passage",), may=("title",))
-        )
+        given = prompt or _PROMPTS.get(style, style)
+        self.prompt = as_prompt(given, needs=("passage",), may=("title",)) if given else None
         self.sampling = SamplingParameters(
             temperature=temperature, top_p=top_p, max_tokens=max_tokens
         )
@@ -169,7 +162,7 @@ class SelfEditEngine:
         for assignment in plan:
             waiting = self._waiting(assignment, rng)
             wanted = assignment.count
-            while wanted > 0 and waiting:
+            while wanted > 0 and waiting and len(failed) < _MOST_FAILED:
                 n = max(1, round(wanted / (self.samples * fmean(per_edit))))
                 chosen, waiting = waiting[:n], waiting[n:]
                 try:
@@ -180,11 +173,7 @@ class SelfEditEngine:
                     return records
                 except PredictionError as error:
                     failed.append(error)
-                    if not records and len(failed) == _MOST_FAILED:
-                        raise
                     warn_run(f"passages are skipped: {error}")
-                    if len(failed) == _MOST_FAILED:
-                        return records
                     edits = []
                 else:
                     failed.clear()

@@ -18,29 +18,27 @@ questions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import PositiveInt
+from pydantic import BeforeValidator, PositiveInt
 
 from dataenvgym import exact_json
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
-from dataenvgym.domains.knowledge.environment import GradedBy
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import Model, TaskInstance, Text
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
-from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, read_rows
+from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, parsed, read_rows
 from dataenvgym.tasks.source import Split
 
-T = TypeVar("T")
 QUESTION_AND_ANSWER = (
     "Let's answer a question directly and concisely.\nQuestion: {instruction}\nAnswer:\n"
 )
@@ -66,7 +64,7 @@ class KnowledgeOptions(TaskOptions, RowOptions, PromptOptions):
     sources: Places
     _: KW_ONLY
     name: str = "knowledge"
-    graded_by: GradedBy = "exact_match"
+    graded_by: Literal["exact_match", "judge"] = "exact_match"
     n_passages: PositiveInt | None = None
     template: PlainText[str] = QUESTION_AND_ANSWER
     sampling: SamplingParameters = SamplingParameters(max_tokens=64, stop=("\n",))
@@ -94,11 +92,33 @@ class KnowledgeTask(Task):
             rows=partial(question_rows, n_passages=options.n_passages, seed=options.seed),
         )
         self.set_up(source, domain, options, name=options.name)
-        if options.graded_by == "judge" and "judge" not in self.others:
-            raise ConfigurationError(
-                "graded_by is 'judge', and there is none: set task.others.judge=openai/NAME or "
-                "another model, or task.graded_by=exact_match"
-            )
+        need_judge(self, options.graded_by)
+
+
+def need_judge(task: Task, graded_by: str) -> None:
+    """Raise a ConfigurationError if a judge should grade and there is none."""
+    if graded_by == "judge" and "judge" not in task.others:
+        raise ConfigurationError(
+            "graded_by is 'judge', and there is none: set task.others.judge=openai/NAME or "
+            "another model, or another task.graded_by"
+        )
+
+
+def _golds(answers: Any) -> list[Any]:
+    """The texts in one of the forms of answers."""
+    if isinstance(answers, Mapping):
+        answers = answers.get("text")
+    listed = answers if isinstance(answers, list) else [] if answers is None else [answers]
+    return [one.get("text") if isinstance(one, Mapping) else one for one in listed]
+
+
+class _Question(Model, extra="ignore"):
+    """A row with one question."""
+
+    title: Text
+    context: Text
+    question: Text
+    answers: Annotated[tuple[Text, ...], BeforeValidator(_golds)]
 
 
 def to_instance(row: SourceRow, *, name: str) -> TaskInstance:
@@ -107,26 +127,24 @@ def to_instance(row: SourceRow, *, name: str) -> TaskInstance:
     Raises:
         UnfitRowError: if the question has no answer, or a part is blank.
     """
-    values = row.values
-    title, passage, asked = (
-        _text(row, name, values.get(name)) for name in ("title", "context", "question")
-    )
-    for part, text in (("title", title), ("context", passage), ("question", asked)):
-        if not text.strip():
-            raise UnfitRowError(f"{row.where}: field {part!r} is blank: {text!r:.80}")
-    golds = [text.strip() for text in _answers(row) if text.strip()]
+    answers = row.values.get("answers") or row.values.get("answer")
+    asked = parsed(_Question, {**row.values, "answers": answers}, row.where)
+    for part in ("title", "context", "question"):
+        if not getattr(asked, part).strip():
+            raise UnfitRowError(f"{row.where}: field {part!r} is blank")
+    golds = [text.strip() for text in asked.answers if text.strip()]
     if not golds:
-        raise UnfitRowError(f"{row.where}: the question has no answer: {asked!r:.80}")
-    data: dict[str, Any] = {"title": title, "passage": passage}
+        raise UnfitRowError(f"{row.where}: the question has no answer: {asked.question!r:.80}")
+    data: dict[str, Any] = {"title": asked.title, "passage": asked.context}
     if len(set(golds)) > 1:
         data["answers"] = [*dict.fromkeys(golds)]
     return TaskInstance(
-        id=str(values.get("id") or row.id),
+        id=str(row.values.get("id") or row.id),
         task=name,
-        instruction=f"Topic: {title}\n{asked.strip()}",
+        instruction=f"Topic: {asked.title}\n{asked.question.strip()}",
         answer=golds[0],
-        skill=title,
-        category=title,
+        skill=asked.title,
+        category=asked.title,
         data=data,
     )
 
@@ -136,8 +154,6 @@ def question_rows(
 ) -> Iterator[SourceRow]:
     """Each question of a source as a row, in the source's order."""
     rows = [question for row in _rows(place) for question in _questions(row)]
-    if n_passages is None:
-        return iter(rows)
     passages = dict.fromkeys(str(row.values.get("context")) for row in rows)
 
     def rank(passage: str) -> bytes:
@@ -148,63 +164,27 @@ def question_rows(
 
 
 def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
-    """The rows of a source; those of SQuAD's own files are its articles."""
+    """The rows of a source; one of SQuAD's own files is a row with its articles."""
     if isinstance(place, Path) and place.suffix == ".json" and place.is_file():
-        content: Any = None
         with suppress(exact_json.JSONDecodeError):  # `read_rows` reads other files
             content = exact_json.loads(place.read_bytes())
-        if isinstance(content, dict) and isinstance(content.get("data"), list):
-            for number, article in enumerate(content["data"], start=1):
-                where = f"{place}, article {number}"
-                yield SourceRow(f"{place.stem}-{number}", where, _checked(where, article, dict))
-            return
+            if isinstance(content, dict) and "data" in content:
+                yield SourceRow(place.stem, str(place), content)
+                return
     yield from read_rows(place)
 
 
 def _questions(row: SourceRow) -> Iterator[SourceRow]:
-    values = row.values
-    if "paragraphs" in values:
-        for i, passage in enumerate(
-            _checked(f"{row.where}, paragraphs", values["paragraphs"], list), start=1
-        ):
-            where = f"{row.where}, paragraph {i}"
-            inner = {"title": values.get("title"), **_checked(where, passage, dict)}
-            yield from _questions(SourceRow(f"{row.id}-{i}", where, inner))
-        return
-    name = next((name for name in ("questions", "qas") if name in values), None)
+    """The questions in a row, at any depth."""
+    name = next((n for n in ("data", "paragraphs", "questions", "qas") if n in row.values), None)
     if name is None:
         yield row
         return
-    shared = {"title": values.get("title"), "context": values.get("context")}
-    for i, asked in enumerate(_checked(f"{row.where}, {name}", values[name], list), start=1):
-        where = f"{row.where}, question {i}"
-        yield SourceRow(f"{row.id}-{i}", where, {**shared, **_checked(where, asked, dict)})
-
-
-def _answers(row: SourceRow) -> Sequence[str]:
-    found = row.values.get("answers") or row.values.get("answer")
-    if isinstance(found, Mapping):
-        found = found.get("text")
-    if found is None:
-        return ()
-    listed = found if isinstance(found, list) else [found]
-    texts = (one.get("text") if isinstance(one, Mapping) else one for one in listed)
-    return [_text(row, "answers", text) for text in texts]
-
-
-def _text(row: SourceRow, name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidInstanceError(
-            f"{row.where}, field {name!r}: found {type(value).__name__} {value!r:.80}, expected "
-            "text; a passage has title, context and questions, and a question has question and "
-            "answer (or answers)"
+    inside = row.values[name]
+    if not isinstance(inside, list) or not all(isinstance(one, dict) for one in inside):
+        raise row.fault(name, "a list of objects")
+    shared = {key: row.values.get(key) for key in ("title", "context")}
+    for i, one in enumerate(inside, start=1):
+        yield from _questions(
+            SourceRow(f"{row.id}-{i}", f"{row.where}, {name} {i}", {**shared, **one})
         )
-    return value
-
-
-def _checked(where: str, value: Any, kind: type[T]) -> T:
-    if not isinstance(value, kind):
-        raise InvalidInstanceError(
-            f"{where}: found {type(value).__name__} {value!r:.80}, expected a {kind.__name__}"
-        )
-    return value

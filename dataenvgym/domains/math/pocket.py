@@ -209,28 +209,6 @@ class PocketMathTask(Task):
         self.set_up(source, PocketMathDomain(options.prompt), options, name=options.name)
 
 
-class PocketMathDomain(MathDomain):
-    """Math problems that it can solve by itself, so that it can judge records on them."""
-
-    @property
-    def family(self) -> PocketMath:
-        return POCKET_MATH
-
-    @each_answer
-    def judge_record(self, answer: LabeledAnswer) -> bool | None:
-        """Whether it is right; None if it is not one to a problem of the family."""
-        question = self.prompt_template.instruction_in(answer.question)
-        if (gold := solve(question)) is None:
-            return None
-        instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
-        return gives(self, instance, answer.text, gold)
-
-    def overlap_key(self, text: str) -> str:
-        """Two problems on the same operands are the same; without numbers, the same words."""
-        numbers = operands_of(text)
-        return " ".join(map(str, numbers)) if numbers else Domain.overlap_key(self, text)
-
-
 @dataclass(frozen=True)
 class PocketProblem:
     """A skill and its numbers."""
@@ -279,6 +257,26 @@ class PocketMath(PocketFamily[PocketProblem]):
 
 
 POCKET_MATH = PocketMath()
+
+
+class PocketMathDomain(MathDomain):
+    """Math problems that it can solve by itself, so that it can judge records on them."""
+
+    family = POCKET_MATH
+
+    @each_answer
+    def judge_record(self, answer: LabeledAnswer) -> bool | None:
+        """Whether it is right; None if it is not one to a problem of the family."""
+        question = self.prompt_template.instruction_in(answer.question)
+        if (gold := solve(question)) is None:
+            return None
+        instance = TaskInstance(id="record", task=POCKET_MATH.name, instruction=question)
+        return gives(self, instance, answer.text, gold)
+
+    def overlap_key(self, text: str) -> str:
+        """Two problems on the same operands are the same; without numbers, the same words."""
+        numbers = operands_of(text)
+        return " ".join(map(str, numbers)) if numbers else Domain.overlap_key(self, text)
 
 
 @cache

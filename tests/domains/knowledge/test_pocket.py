@@ -12,8 +12,6 @@ from dataenvgym.domains.knowledge.pocket import (
     PocketKnowledgeTask,
     named,
 )
-from dataenvgym.errors import InvalidInstanceError
-from dataenvgym.records import TaskInstance
 from dataenvgym.records.plans import Assignment
 from dataenvgym.tasks.domain import solves
 from tests.fakes import Knowing
@@ -97,12 +95,6 @@ def test_gold_records_are_right(task):
     records = gold_records(task, task.on("train").instances)
     assert len(records) == 600
     assert all(task.domain.judge_record(record) for record in records)
-
-
-def test_an_instance_that_is_not_a_fact_is_refused(task):
-    alien = TaskInstance(id="x", task="facts", instruction="Who?", skill="age", answer="9")
-    with pytest.raises(InvalidInstanceError, match="has skill"):
-        solves(task.domain, alien, "9")
 
 
 def test_each_person_has_a_passage_with_all_facts_that_no_question_shows(task):

@@ -127,24 +127,21 @@ def test_the_answer_counts_if_there_is_no_list_of_answers(write):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "place"),
     [
-        ([{"title": "T", "context": 3, "questions": ASKED}], "field 'context': found int 3"),
-        ([{"title": "T", "context": "c", "questions": "q"}], "questions: found str 'q'"),
-        ([{"title": "T", "context": "c", "questions": ["q"]}], "question 1: found str 'q'"),
-        ([{"context": "c", "questions": ASKED}], "field 'title': found NoneType"),
-        ([{"title": "T", "context": " ", "questions": ASKED}], "field 'context' is blank"),
-        ([{"title": "", "context": "c", "questions": ASKED}], "field 'title' is blank"),
-        (
-            [{"title": "T", "context": "c", "question": "\n", "answer": "x"}],
-            "field 'question' is blank",
-        ),
-        ({"data": [3]}, "article 1: found int 3"),
-        ({"rows": []}, "expected an array of objects"),
+        ([{"title": "T", "context": 3, "questions": ASKED}], "item 1, questions 1, context is 3"),
+        ([{"title": "T", "context": "c", "questions": "q"}], "item 1, field 'questions'"),
+        ([{"title": "T", "context": "c", "questions": ["q"]}], "item 1, field 'questions'"),
+        ([{"context": "c", "questions": ASKED}], "title is None"),
+        ([{"title": "T", "context": " ", "questions": ASKED}], "'context' is blank"),
+        ([{"title": "", "context": "c", "questions": ASKED}], "'title' is blank"),
+        ([{"title": "T", "context": "c", "question": "\n", "answer": "x"}], "question' is blank"),
+        ({"data": [3]}, "json, field 'data'"),
+        ({"rows": []}, "array of objects"),
     ],
 )
-def test_a_row_in_another_form_is_refused_with_its_place(write, content, said):
-    with pytest.raises(InvalidInstanceError, match=said):
+def test_a_row_in_another_form_is_refused_with_its_place(write, content, place):
+    with pytest.raises(InvalidInstanceError, match=place):
         _ = KnowledgeTask(write(content)).instances
 
 
