@@ -73,9 +73,7 @@ def test_a_resumed_episode_sees_the_same_as_an_undisturbed_one(pressure, mode, t
 class Own(Pressure):
     """Has an option that JSON does not have."""
 
-    def __init__(self, pattern):
-        super().__init__()
-        self.pattern = pattern
+    pattern: re.Pattern
 
 
 @pytest.mark.parametrize(
@@ -85,7 +83,7 @@ class Own(Pressure):
         ("traps", None),
         ("traps", "plateau"),
         ({"traps": {"skills": ["sum"]}}, {"traps": {"skills": ["total"]}}),
-        (Own(re.compile("a")), "traps"),
+        (Own(pattern=re.compile("a")), "traps"),
     ],
 )
 def test_an_episode_is_not_continued_under_another_pressure(before, now, tmp_path):

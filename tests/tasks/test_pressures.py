@@ -23,6 +23,10 @@ from dataenvgym.tasks.source import SPLITS
 POCKET = ["pocket_math", "pocket_code", "pocket_tools", "pocket_social"]
 
 
+def slow_but_math(names):
+    return [names[0], *(pytest.param(name, marks=pytest.mark.slow) for name in names[1:])]
+
+
 def task_under(pressure, task="pocket_math", *, each=8):
     """The task with so many problems of each of 20 skills in validation and test."""
     given = [] if pressure is None else [f"task.pressure={pressure}"]
@@ -96,7 +100,7 @@ def test_every_pressure_acts_on_every_pocket_task_and_is_decided_by_its_options(
         assert [r.provenance for r in batch] == [r.provenance for r in records]
 
 
-@pytest.mark.parametrize("task", POCKET)
+@pytest.mark.parametrize("task", slow_but_math(POCKET))
 def test_a_run_with_a_pressure_has_another_name(task):
     assert compose([f"task={task}"]).task.pressure is None
     assert run_name(compose([f"task={task}"])) != run_name(
@@ -118,7 +122,7 @@ def wrong_by_skill(task, earlier=()):
     return Counter(r.provenance.skill for r in wrong), len(wrong) / len(records)
 
 
-@pytest.mark.parametrize("task", ["pocket_math", "pocket_tools", "pocket_social"])
+@pytest.mark.parametrize("task", slow_but_math(["pocket_math", "pocket_tools", "pocket_social"]))
 def test_the_records_of_traps_and_one_in_five_of_a_noisy_teacher_are_wrong(task):
     assert wrong_by_skill(task_under(None, task))[1] == 0
     assert 0.1 < wrong_by_skill(task_under("noisy_teacher", task))[1] < 0.3
@@ -148,7 +152,7 @@ def test_a_skewed_mix_is_the_same_in_validation_and_test():
     assert set(counts(task, "train").values()) == {2}
 
 
-@pytest.mark.parametrize("task", POCKET)
+@pytest.mark.parametrize("task", slow_but_math(POCKET))
 def test_hidden_labels_are_names_of_skills_with_problems_of_others(task):
     gold = {i.id: i.skill for i in task_under(None, task).instances}
     hidden = task_under("hidden", task).instances
@@ -160,7 +164,8 @@ def test_hidden_labels_are_names_of_skills_with_problems_of_others(task):
     assert sum(i.skill == gold[i.id] for i in hidden) < len(hidden) / 4
 
 
-PAIRED = ["pocket_math", "pocket_tools", "pocket_social"]  # whose records judge_record judges fast
+# whose records judge_record judges fast
+PAIRED = slow_but_math(["pocket_math", "pocket_tools", "pocket_social"])
 
 
 @pytest.mark.parametrize("task", PAIRED)
@@ -258,25 +263,12 @@ def test_answers_are_exchanged_in_records_of_each_kind_that_has_one():
         ("{traps: {}, hidden: {}}", "expected the name of one"),
         ("{traps: {shares: 0.5}}", "Did you mean 'share'"),
         ("{hidden: {share: 0.5}}", "no option 'share'"),
-        ("{interference: {pairs: sum}}", "pairs is 'sum'"),
-        ("{interference: {pairs: {}}}", "pairs is {}"),
-        ("{interference: {harm: 2}}", "harm is 2"),
+        ("{interference: {pairs: {}}}", "pressure.interference.pairs"),
         ("{prerequisites: {enough: 0}}", "enough is 0"),
-        ("{prerequisites: {enough: 1.5}}", "enough is 1.5"),
-        ("{plateau: {enough: x}}", "enough is 'x'"),
         ("{drift: {ratio: 1}}", "ratio is 1"),
         ("{traps: {share: 0}}", "share is 0"),
-        ("{traps: {share: 1.5}}", "share is 1.5"),
-        ("{traps: {share: x}}", "share is 'x'"),
-        ("{traps: {skills: sum}}", "skills is 'sum'"),
-        ("{traps: {seed: x}}", "seed is 'x'"),
-        ("{traps: {seed: true}}", "seed is True"),
-        ("{traps: 5}", "traps with 5, expected options by name"),
-        ("{traps: [share]}", "traps with ['share'], expected options by name"),
-        ("{plateau: {enough: true}}", "enough is True"),
-        ("{hidden: {groups: 1}}", "groups is 1"),
-        ("{noisy_teacher: {share: -1}}", "share is -1"),
-        ("{skewed: {ratio: 1}}", "ratio is 1"),
+        ("{traps: {skills: sum}}", "pressure.traps.skills"),
+        ("{traps: 5}", "pressure.traps"),
         ("{priced: {price: 1}}", "price is 1"),
     ],
 )
@@ -295,8 +287,6 @@ def test_a_pressure_may_leave_records_alone():
     pressed = task_under("plateau")
     records = records_of(pressed, 40)
     assert received(spared, records) == list(records) != received(pressed, records)
-    with pytest.raises(ConfigurationError, match="there is no pressure"):
-        build_task(compose(["task=pocket_math", "task.pressure_on_records=false"]))
 
 
 def test_a_skill_that_the_task_does_not_have_and_a_task_without_skills_are_refused(tmp_path):
@@ -331,7 +321,8 @@ def test_a_task_of_teach_is_a_pocket_task_under_one_pressure(name):
     assert config.task.pressure._target_.startswith("dataenvgym.tasks.pressures.")
     task = build_task(compose([f"task={name}", "task.n_validation=100"]))
     assert task.instances
-    assert task.pressure.share == config.task.pressure.get("share", task.pressure.share)
+    for option, value in config.task.pressure.items():
+        assert option == "_target_" or getattr(task.pressure, option) == value
 
 
 def test_each_pressure_has_its_task_and_each_pocket_task_has_two_or_more():

@@ -18,12 +18,13 @@ of_records      pressures on the records that reach the student
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
+from pydantic import ValidationError
+
+from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
+from dataenvgym.options import refuse_unknown
 from dataenvgym.tasks.pressures.of_problems import Drift, Hidden, Skewed, Traps
 from dataenvgym.tasks.pressures.of_records import (
     Interference,
@@ -31,6 +32,7 @@ from dataenvgym.tasks.pressures.of_records import (
     Plateau,
     Prerequisites,
     Priced,
+    Scarce,
 )
 from dataenvgym.tasks.pressures.pressure import Pressure
 
@@ -44,13 +46,14 @@ __all__ = [
     "Prerequisites",
     "Pressure",
     "Priced",
+    "Scarce",
     "Skewed",
     "Traps",
     "pressure_of",
 ]
 
-PRESSURES: Mapping[str, Callable[..., Pressure]] = {
-    "scarce": partial(Priced, share=1.0, price=5.0),
+PRESSURES: Mapping[str, type[Pressure]] = {
+    "scarce": Scarce,
     "traps": Traps,
     "prerequisites": Prerequisites,
     "interference": Interference,
@@ -84,16 +87,9 @@ def pressure_of(given: Any) -> Pressure | None:
         )
     ((name, options),) = given.items()
     check_one_of(PRESSURES, pressure=name)
-    known = inspect.signature(PRESSURES[name]).parameters
-    if options is not None and not isinstance(options, Mapping):
-        raise ConfigurationError(
-            f"pressure is {name} with {options!r}, expected options by name. It has: "
-            f"{', '.join(known)}."
-        )
-    for option in options or {}:
-        if option not in known:
-            raise ConfigurationError(
-                f"pressure is {name}, which has no option {option!r}."
-                f"{did_you_mean(str(option), known)} It has: {', '.join(known)}."
-            )
-    return PRESSURES[name](**(options or {}))
+    try:
+        if isinstance(options, Mapping):
+            refuse_unknown(options, PRESSURES[name], f"pressure {name}")
+        return PRESSURES[name].model_validate({} if options is None else options)
+    except ValidationError as error:
+        raise ConfigurationError(first_fault(error, f"pressure.{name}")) from None

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container
+from typing import Annotated
+
+from annotated_types import Ge
 
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.seeding import derive_seed
 from dataenvgym.tasks.pressures.of_records import exchanged
 from dataenvgym.tasks.pressures.pressure import (
     Instances,
+    OnSkills,
     Pressure,
     Records,
+    Shared,
     Skills,
     permuted,
-    whole,
 )
 from dataenvgym.tasks.source import Split
 
 
-class Traps(Pressure):
+class Traps(OnSkills):
     """Skills that cannot be learned: no answer is right, and records have each other's answers."""
 
     def judged(
@@ -35,20 +39,16 @@ class Traps(Pressure):
         return exchanged(records, lambda record: record.provenance.skill in traps)
 
 
-class Skewed(Pressure):
+class Skewed(OnSkills):
     """Skills weigh differently in the score: of the others, only some problems are evaluated.
 
     The problems of the concerned skills all stay; of the others, one in `ratio` does.
 
-    Args:
+    Attributes:
         ratio: weight of a concerned skill relative to another one.
     """
 
-    def __init__(
-        self, *, skills: Sequence[str] = (), share: float = 0.25, ratio: int = 5, seed: int = 0
-    ) -> None:
-        super().__init__(skills=skills, share=share, seed=seed)
-        self.ratio = whole(ratio, 2, "ratio")
+    ratio: Annotated[int, Ge(2)] = 5
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         if split == "train":
@@ -56,22 +56,20 @@ class Skewed(Pressure):
         return _thinned(instances, self.concerned(skills), self.ratio)
 
 
-class Drift(Pressure):
+class Drift(Shared):
     """The mix of skills that the agent sees changes from iteration to iteration.
 
     In each iteration, the agent sees all results of a few skills, which take turns, and one in
     `ratio` of the others.
     Score, reward and test split are over all problems, always the same ones: the mean of all mixes.
 
-    Args:
+    Attributes:
         share: of the skills that weigh more in an iteration, rounded up.
         ratio: their weight relative to the other skills.
         seed: of their order.
     """
 
-    def __init__(self, *, share: float = 0.25, ratio: int = 5, seed: int = 0) -> None:
-        super().__init__(share=share, seed=seed)
-        self.ratio = whole(ratio, 2, "ratio")
+    ratio: Annotated[int, Ge(2)] = 5
 
     def shown(self, instances: Instances, skills: Skills, iteration: int) -> Instances:
         drawn = permuted(skills, self.seed)
@@ -86,25 +84,21 @@ class Hidden(Pressure):
     A label is the name of one of `groups` skills of the task, and says nothing of what a problem
     needs: its problems are of several skills, and a skill has problems under several labels.
 
-    Args:
+    Attributes:
         groups: the number of labels.
         seed: draws the labels, and one for each word.
     """
 
-    def __init__(self, *, groups: int = 5, seed: int = 0) -> None:
-        super().__init__(seed=seed)
-        self.groups = whole(groups, 2, "groups")
+    groups: Annotated[int, Ge(2)] = 5
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         labels = permuted(skills, self.seed)[: self.groups]
-        return [
-            i.model_copy(update={"skill": self._label(i.instruction, labels), "category": None})
-            for i in instances
-        ]
-
-    def _label(self, instruction: str, labels: Sequence[str]) -> str:
-        first = next(iter(instruction.split()), "").lower()
-        return labels[derive_seed(self.seed, first) % len(labels)]
+        found = []
+        for instance in instances:
+            first = next(iter(instance.instruction.split()), "").lower()
+            label = labels[derive_seed(self.seed, first) % len(labels)]
+            found.append(instance.model_copy(update={"skill": label, "category": None}))
+        return found
 
 
 def _thinned(instances: Instances, heavy: Container[str | None], ratio: int) -> Instances:

@@ -5,55 +5,52 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
+
+from annotated_types import Gt, Le
+from pydantic import Field, PositiveInt
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ChatDatum, KTODatum, PreferenceDatum, SupervisedDatum, TrainingDatum
 from dataenvgym.tasks.pressures.pressure import (
     Instances,
+    OnSkills,
     Pressure,
     Records,
+    Shared,
     Skills,
     check_names,
-    is_number,
     permuted,
-    whole,
 )
 from dataenvgym.tasks.source import Split
 
 
-class NoisyTeacher(Pressure):
+class NoisyTeacher(Shared):
     """Some records have the answer of another record of their skill.
 
     Plain text and scored tries have no answer that a teacher wrote, and stay as they are.
 
-    Args:
+    Attributes:
         share: of the records that are wrong.
         seed: of their choice.
     """
 
-    def __init__(self, *, share: float = 0.2, seed: int = 0) -> None:
-        super().__init__(share=share, seed=seed)
+    share: Annotated[float, Gt(0), Le(1)] = 0.2
 
     def received(self, records: Records, skills: Skills, earlier: Records) -> Records:
         return exchanged(records, lambda r: self._draw(r) < self.share)
 
 
-class Paired(Pressure):
+class Paired(Shared):
     """The base of pressures that concern pairs of skills.
 
-    Args:
+    Attributes:
         pairs: for each concerned skill its partner, such as {middle: smallest}; none draws both.
         share: of the skills that get a partner, rounded up.
         seed: of its choices.
     """
 
-    def __init__(
-        self, *, pairs: Mapping[str, str] | None = None, share: float = 0.25, seed: int = 0
-    ) -> None:
-        super().__init__(share=share, seed=seed)
-        if pairs is not None and not (isinstance(pairs, Mapping) and pairs):
-            raise ConfigurationError(f"pairs is {pairs!r}, expected skills, such as {{one: other}}")
-        self.pairs = None if pairs is None else dict(pairs)
+    pairs: Mapping[str, str] | None = Field(default=None, min_length=1)
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         self.partners(skills)  # names unknown skills before anything runs
@@ -84,20 +81,11 @@ class Prerequisites(Paired):
     They have the answer of another record of their skill, until the episode has `enough` records
     of the partner. Those of the same iteration count.
 
-    Args:
+    Attributes:
         enough: records of the partner.
     """
 
-    def __init__(
-        self,
-        *,
-        pairs: Mapping[str, str] | None = None,
-        share: float = 0.25,
-        enough: int = 20,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(pairs=pairs, share=share, seed=seed)
-        self.enough = whole(enough, 1, "enough")
+    enough: PositiveInt = 20
 
     def received(self, records: Records, skills: Skills, earlier: Records) -> Records:
         taught = Counter(r.provenance.skill for r in (*earlier, *records))
@@ -112,22 +100,11 @@ class Interference(Paired):
     Such a record has the prompt of one of the partner's records, and its own answer. The prompts
     are those of this iteration and of earlier ones; without any, nothing is hurt.
 
-    Args:
+    Attributes:
         harm: the share of the records of a concerned skill that hurt.
     """
 
-    def __init__(
-        self,
-        *,
-        pairs: Mapping[str, str] | None = None,
-        share: float = 0.25,
-        harm: float = 0.5,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(pairs=pairs, share=share, seed=seed)
-        if not is_number(harm) or not 0 < harm <= 1:
-            raise ConfigurationError(f"harm is {harm!r}, expected more than 0, at most 1")
-        self.harm = harm
+    harm: Annotated[float, Gt(0), Le(1)] = 0.5
 
     def received(self, records: Records, skills: Skills, earlier: Records) -> Records:
         partners = self.partners(skills)
@@ -153,13 +130,11 @@ class Plateau(Pressure):
     Of a skill's records in the episode, the first `enough` are as written. Of the next `enough`,
     every other one has the answer of another record of its skill, and so have all further ones.
 
-    Args:
+    Attributes:
         enough: records of a skill that help.
     """
 
-    def __init__(self, *, enough: int = 15) -> None:
-        super().__init__()
-        self.enough = whole(enough, 1, "enough")
+    enough: PositiveInt = 15
 
     def received(self, records: Records, skills: Skills, earlier: Records) -> Records:
         taught = Counter(r.provenance.skill for r in earlier)
@@ -172,27 +147,27 @@ class Plateau(Pressure):
         return exchanged(records, lambda r: id(r) in wrong)
 
 
-class Priced(Pressure):
+class Priced(OnSkills):
     """A record of a concerned skill costs `price` times as much of an iteration's records.
 
     So of `price` such records one reaches the student, and the others are dropped as `price`. A
     record's skill is the one in its provenance.
 
-    Args:
+    Attributes:
         price: of a record, relative to one of another skill.
     """
 
-    def __init__(
-        self, *, skills: Sequence[str] = (), share: float = 0.25, price: float = 5.0, seed: int = 0
-    ) -> None:
-        super().__init__(skills=skills, share=share, seed=seed)
-        if not is_number(price) or not price > 1:
-            raise ConfigurationError(f"price is {price!r}, expected more than 1")
-        self.price = price
+    price: Annotated[float, Gt(1)] = 5.0
 
     def fault(self, record: TrainingDatum, skills: Skills) -> str | None:
         is_dear = self.share == 1 or record.provenance.skill in self.concerned(skills)
         return "price" if is_dear and self._draw(record) * self.price >= 1 else None
+
+
+class Scarce(Priced):
+    """All records are priced: of `price` records one reaches the student."""
+
+    share: Annotated[float, Gt(0), Le(1)] = 1.0
 
 
 def exchanged(

@@ -1,15 +1,15 @@
-"""The base class of pressures, and what they share: drawn skills, and checks of options."""
+"""The base class of pressures, and what they share: drawn skills."""
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from dataenvgym import exact_json
+from annotated_types import Gt, Le
+
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.records import CompletedTaskInstance, TaskInstance, TrainingDatum
+from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.tasks.source import Split
 
@@ -18,44 +18,20 @@ Instances = Sequence[TaskInstance]
 Skills = tuple[str, ...]
 
 
-class Pressure:
+class Pressure(Model):
     """Changes nothing; a pressure overrides some of the methods.
 
     `skills` are the names of all skills of the task, sorted.
-
-    Args:
-        skills: the skills that it concerns; none draws them with `share` and `seed`.
-        share: of the skills, rounded up.
-        seed: of its choices.
-
-    Raises:
-        ConfigurationError: for an impossible value.
     """
 
-    def __init__(self, *, skills: Sequence[str] = (), share: float = 0.25, seed: int = 0) -> None:
-        if not is_number(share) or not 0 < share <= 1:
-            raise ConfigurationError(f"share is {share!r}, expected more than 0, at most 1")
-        if isinstance(skills, str) or not isinstance(skills, Sequence):
-            raise ConfigurationError(f"skills is {skills!r}, expected a list, such as [{skills}]")
-        if not isinstance(seed, int) or isinstance(seed, bool):
-            raise ConfigurationError(f"seed is {seed!r}, expected a whole number")
-        self.skills = tuple(skills)
-        self.share = share
-        self.seed = seed
+    seed: int = 0
 
     def describe(self) -> dict[str, Any]:
         """Its class and options as JSON, for the identity of an episode."""
-        names = inspect.signature(type(self)).parameters
-        described = {"class": type(self).__name__, **{n: getattr(self, n, None) for n in names}}
-        text = exact_json.dumps(
-            described, default=lambda value: type(value).__name__, option=exact_json.NON_STR_KEYS
-        )
-        return dict(exact_json.loads(text))
+        return {"class": type(self).__name__, **self.model_dump(mode="json")}
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         """The problems of a split; they load before anything runs, so this checks options, too."""
-        if self.skills:
-            check_names(skills, self.skills)
         return instances
 
     def judged(
@@ -83,6 +59,33 @@ class Pressure:
         """Why a record does not reach the student, in one word, or None."""
         return None
 
+    def _draw(self, record: TrainingDatum) -> float:
+        """A number in [0, 1) that depends on the seed and the texts of the record only."""
+        return derive_seed(self.seed, type(self).__name__, "\n".join(record.parts())) / 2**63
+
+
+class Shared(Pressure):
+    """A pressure with a share of the skills, rounded up."""
+
+    share: Annotated[float, Gt(0), Le(1)] = 0.25
+
+
+class OnSkills(Shared):
+    """A pressure on some skills.
+
+    Attributes:
+        skills: the skills that it concerns; none draws them with `share` and `seed`.
+        share: of the skills, rounded up.
+        seed: of its choices.
+    """
+
+    skills: tuple[str, ...] = ()
+
+    def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
+        if self.skills:
+            check_names(skills, self.skills)
+        return instances
+
     def concerned(self, skills: Skills) -> frozenset[str]:
         """The skills of the task that the pressure concerns.
 
@@ -92,10 +95,6 @@ class Pressure:
         check_names(skills, self.skills)
         count = math.ceil(self.share * len(skills))
         return frozenset(self.skills or permuted(skills, self.seed)[:count])
-
-    def _draw(self, record: TrainingDatum) -> float:
-        """A number in [0, 1) that depends on the seed and the texts of the record only."""
-        return derive_seed(self.seed, type(self).__name__, "\n".join(record.parts())) / 2**63
 
 
 def permuted(skills: Skills, seed: int) -> list[str]:
@@ -117,15 +116,3 @@ def check_names(skills: Skills, names: Iterable[str]) -> None:
                 f"pressure names {name!r}, expected skills of the task."
                 f"{did_you_mean(str(name), skills)} They are: {', '.join(skills)}"
             )
-
-
-def whole(value: int, least: int, name: str) -> int:
-    """The value of an option; ConfigurationError unless it is a whole number, at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigurationError(f"{name} is {value!r}, expected a whole number from {least} on")
-    return value
-
-
-def is_number(value: object) -> bool:
-    """True for numbers other than True and False."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
