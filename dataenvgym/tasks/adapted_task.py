@@ -7,22 +7,19 @@ evaluation need more; `task_of` makes a `Task` of any task, so they need not ins
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
-from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.records.instances import refuse_changed
-from dataenvgym.tasks.base import Task
+from dataenvgym.tasks.base import Task, TaskAsDomain
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.source import SPLITS, Split
-from dataenvgym.tasks.task_parts import TaskAsDomain, checked_instances
 
 OPTIONS = ("sampling", "chunk_size", "threads")
 """Options of attempts. A task of another class that has all of them is tried one by one."""
@@ -81,8 +78,7 @@ class AdaptedTask(Task):
     @property
     def instances(self) -> tuple[TaskInstance, ...]:
         """The task's problems, read at each access."""
-        found = needed(self.inner, "instances", "which are its problems")
-        return checked_instances(found, f"task {self.name!r}", "instances")
+        return tuple(needed(self.inner, "instances", "which are its problems"))
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         return self.on(split).instances
@@ -152,17 +148,9 @@ def evaluated_by(
         marks: hashes of earlier evaluations' problems by id; new ones are added.
 
     Raises:
-        EvaluationError: if it returned anything else.
         InvalidInstanceError: if a problem is not the one in `marks`.
     """
-    completed: Any = task.evaluate(predictor)
-    found = list(completed) if isinstance(completed, Iterable) else [completed]
-    for each in found:
-        if not isinstance(each, CompletedTaskInstance):
-            raise EvaluationError(
-                f"evaluate of task {_name_of(task)!r} returned "
-                f"{type(each).__name__}, expected a list of CompletedTaskInstance"
-            )
+    found = list(task.evaluate(predictor))
     is_ours = getattr(type(task), "evaluate", None) is Task.evaluate  # which checks by itself
     if marks is not None and not is_ours:
         keyed = ((each.instance.id, each.instance) for each in found)
@@ -181,23 +169,12 @@ def report_of(task: TaskInterface, completed: Sequence[CompletedTaskInstance]) -
     """The task's report on the instances.
 
     Raises:
-        EvaluationError: if it is not a report, or a score in it is not a finite number: a run with
-            such a score could not be read again.
+        pydantic.ValidationError: if a score in it is not a finite number: a run with such a score
+            could not be read again.
     """
-    name = _name_of(task)
-    try:
-        report = task.generate_performance_report(completed)
-        if not isinstance(report, PerformanceReport):
-            raise EvaluationError(
-                f"the report of task {name!r} is a {type(report).__name__}, expected a "
-                "PerformanceReport; dataenvgym.tasks.report_on makes one"
-            )
-        # a model_copy or model_construct checks nothing
-        return type(report).model_validate(report.model_dump(warnings=False))
-    except ValidationError as error:
-        raise EvaluationError(
-            f"the report of task {name!r} cannot be used: {first_fault(error)}"
-        ) from error
+    report = task.generate_performance_report(completed)
+    # a model_copy or model_construct checks nothing
+    return type(report).model_validate(report.model_dump(warnings=False))
 
 
 def _name_of(task: TaskInterface) -> str:

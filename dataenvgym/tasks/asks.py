@@ -53,18 +53,18 @@ def asks_of(
             except StopIteration as end:
                 returned: T = end.value
                 return returned
-            if not _is_ask(ask):
+            is_ask = isinstance(ask, Ask) and isinstance(ask.sampling, SamplingParameters)
+            is_ask = is_ask and all(isinstance(each, Message) for each in ask.conversation)
+            if not is_ask or ask.who == STUDENT:
                 raise EvaluationError(
-                    f"{where} yielded {ask!r}, expected an Ask with the name of another speaker, a "
-                    "tuple of messages and SamplingParameters: yield Ask('user', conversation)"
+                    f"{where} yielded {ask!r}, expected an Ask with the name of another speaker"
                 )
             if number == most:
                 raise EvaluationError(
                     f"{where} asked more than {most} times in one turn: end it earlier, or set "
                     "max_asks of the class to a larger number"
                 )
-            if isinstance(ask.conversation, list):
-                ask = replace(ask, conversation=tuple(ask.conversation))
+            ask = replace(ask, conversation=tuple(ask.conversation))
             if ask.sampling.temperature > 0.0:
                 seeded = ask.sampling.model_copy(update={"seed": seeds(number)})
                 ask = replace(ask, sampling=seeded)
@@ -72,17 +72,6 @@ def asks_of(
             if isinstance(reply, Reply):
                 reply = reply.model_copy(update={"text": said_in(reply.text)})
             number += 1
-
-
-def _is_ask(ask: Any) -> bool:
-    return (
-        isinstance(ask, Ask)
-        and isinstance(ask.who, str)
-        and ask.who != STUDENT
-        and isinstance(ask.conversation, tuple | list)
-        and all(isinstance(message, Message) for message in ask.conversation)
-        and isinstance(ask.sampling, SamplingParameters)
-    )
 
 
 def answered(

@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import (
@@ -35,7 +35,6 @@ from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.examples import (
-    ExamplesFor,
     WithExamples,
     examples_of,
     record_with_examples,
@@ -43,10 +42,10 @@ from dataenvgym.tasks.examples import (
 )
 from dataenvgym.tasks.options import TaskArguments, TaskOptions
 from dataenvgym.tasks.pressures import pressure_of
+from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
 from dataenvgym.tasks.record_conversion import lesson_of
 from dataenvgym.tasks.rollouts import rollout, speakers_of
 from dataenvgym.tasks.source import SPLITS, Source, Split
-from dataenvgym.tasks.task_parts import TaskAsDomain, check_parts, checked_instances
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,7 @@ class Task:
     Its arguments are those of `TaskArguments`. A subclass with a group of its own calls `set_up`.
 
     Raises:
-        ConfigurationError: if a part is missing, given twice, or of another kind, or there is no
-            such split.
+        ConfigurationError: if a part is missing, or given twice.
     """
 
     name: str = "task"
@@ -112,29 +110,34 @@ class Task:
         name: str | None = None,
     ) -> None:
         """Set the parts and options; constructors of subclasses call it."""
-        check_parts(type(self), Task, source, domain)
+        own: Any = type(self)
+        lacks_source = source is None and own.load is Task.load
+        has_domain = own.domain is not Task.domain  # a class attribute
+        makes = own.make_environment is not Task.make_environment  # and may ask any model
+        if lacks_source or (domain is not None) + has_domain + makes == 0:
+            part = (
+                "source, nor the method `load`" if lacks_source else "domain, nor make_environment"
+            )
+            raise ConfigurationError(f"{own.__name__} has no {part}: see dataenvgym.tasks.Task")
+        if domain is not None and has_domain:
+            raise ConfigurationError(
+                f"{own.__name__} has a domain of its own, and is given another one"
+            )
         if name is not None:
             self.name = name
         self.source = source
-        self.split = _checked(options.split)
+        self.split = options.split
         self.sampling = SamplingParameters.model_validate(options.sampling)
         self.chunk_size = options.chunk_size
         self.threads = options.threads
         self.student = options.student
         self.pressure = pressure_of(options.pressure)
         self.pressure_on_records = options.pressure_on_records
-        if self.pressure is None and not self.pressure_on_records:
-            raise ConfigurationError(
-                "pressure_on_records is False, and there is no pressure: set pressure, or leave "
-                "pressure_on_records out"
-            )
-        check_one_of(get_args(ExamplesFor), examples_for=options.examples_for)
         self.examples = None if options.examples is None else examples_of(options.examples)
         self.examples_for = options.examples_for
         self._domain = domain
         self.others = speakers_of(options.others)
-        own = type(self).make_environment is not Task.make_environment  # which may ask any model
-        asks = own or domain is None or domain.asks_others
+        asks = makes or domain is None or domain.asks_others
         if not asks and {*self.others} - {"judge"}:
             raise ConfigurationError(
                 f"others is {sorted(self.others)}, and {self.name} asks no other model: leave it "
@@ -203,12 +206,11 @@ class Task:
         """The problems of `split`, loaded once.
 
         Raises:
-            InvalidInstanceError: if there are none, two have the same id, or `load` returned
-                something else.
+            InvalidInstanceError: if there are none, or two have the same id.
         """
         if self.split not in self._loaded:
             where = f"task {self.name!r}, split {self.split!r}"
-            instances = checked_instances(self.load(self.split), where, "load()")
+            instances = tuple(self.load(self.split))
             if self.pressure is not None:
                 instances = tuple(self.pressure.problems(self.split, instances, self._skills))
             if not instances:
@@ -251,7 +253,7 @@ class Task:
     def on(self, split: Split) -> Self:
         """The same task on another split; loaded problems are shared."""
         other = copy.copy(self)
-        other.split = _checked(split)
+        other.split = split
         if isinstance(self._domain, TaskAsDomain):
             other._domain = None  # it makes environments of the split
         return other
@@ -294,20 +296,10 @@ class Task:
 
         Raises:
             ConfigurationError: before the predictor is asked, if the answers could not be judged,
-                or for `samples` below 1.
-            InvalidInstanceError: if `instances` are not problems.
+                or for `adapters` with worked examples.
             PredictionError: if the predictor does not work at all.
         """
-        check_at_least(1, samples=samples)
-        if instances is None:
-            instances = self.instances
-        else:
-            instances = checked_instances(instances, f"task {self.name!r}", "instances")
-        if self.examples is not None and adapters is not None:
-            raise ConfigurationError(
-                "task.examples is for one student at a time, and several adapters were asked: "
-                "leave it out"
-            )
+        instances = self.instances if instances is None else tuple(instances)
         predictor = self.with_examples(predictor)
         sampling = SamplingParameters.model_validate(sampling or self.sampling)
         making = self._making(instances)
@@ -419,6 +411,22 @@ def sample_seed(seed: int, sample: int) -> int:
     return seed if sample == 0 else derive_seed(seed, "sample", sample)
 
 
-def _checked(split: Split) -> Split:
-    check_one_of(SPLITS, split=split)
-    return split
+class TaskAsDomain(Domain):
+    """The domain of a task that has none, but makes its environments itself."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    @cached_property
+    def prompt_template(self) -> PromptTemplate:  # type: ignore[override]
+        """The text around the instructions in the prompts of the task's first two problems."""
+        task = self._task
+        instances = task.instances[:2] if task.offers("instances", "make_environment") else ()
+        return template_read_off(self.make_environment, instances)
+
+    def make_environment(self, instances: Sequence[TaskInstance] = ()) -> TaskEnvironment:
+        """An environment of the task, with the task's other speakers."""
+        environment = self._task.make_environment()
+        if not getattr(environment, "others", True):  # a rollout gives them, too
+            environment.others = self._task.others
+        return environment

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Real
 from types import GeneratorType
 from typing import Any
 
@@ -24,10 +23,11 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dataenvgym.errors import (
-    ConfigurationError,
     EvaluationError,
     InvalidActionError,
     InvalidInstanceError,
+    check_at_least,
+    check_one_of,
     did_you_mean,
 )
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TeacherInterface
@@ -52,12 +52,8 @@ def chosen_instance(
         InvalidInstanceError: if that problem does not exist, or there are none at all.
     """
     if "instance" in options:
-        instance = options["instance"]
-        if not isinstance(instance, TaskInstance):
-            raise InvalidInstanceError(
-                f"option 'instance' is {instance!r}, expected a TaskInstance"
-            )
-        return instance
+        found: TaskInstance = options["instance"]
+        return found
     if not instances:
         raise InvalidInstanceError(
             "there are no instances to pick from: make the environment with some, or call "
@@ -141,16 +137,12 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
     ):
         self.observation_space = ConversationSpace()
         self.action_space = TextSpace()
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = instances
         self.others = speakers_of(others)
         self.prompt_template = PromptTemplate(system_prompt, template)
         if max_turns is not None:
-            most = type(self).max_turns
-            if not 1 <= max_turns <= most:
-                raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
+            check_at_least(1, type(self).max_turns, max_turns=max_turns)
             self.max_turns = max_turns
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()
@@ -217,12 +209,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         """`reset` for a caller that answers the asks itself, as `rollout` does."""
         super().reset(seed=seed)
         self._instance = None
-        for name in options or {}:
-            if name not in OPTIONS:
-                raise ConfigurationError(
-                    f"reset() has no option {name!r}.{did_you_mean(name, OPTIONS)} "
-                    f"It has: {', '.join(OPTIONS)}."
-                )
+        check_one_of(OPTIONS, **{f"option {name!r} of reset": name for name in options or {}})
         instance = chosen_instance(self.instances, options or {}, self.np_random)
         self._episode_seed = seed
         self._turns = 0
@@ -245,11 +232,13 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         response: Any = self.respond(instance, heard)
         if isinstance(response, GeneratorType):
             response = yield from self._asks_of(response, "respond")
-        outcome = _checked_outcome(self, response)
-        if not math.isfinite(outcome.reward):
-            raise ValueError(
-                f"respond() returned the reward {outcome.reward}, expected a finite one"
+        if not isinstance(response, Outcome) or not math.isfinite(response.reward):
+            raise EvaluationError(
+                f"{type(self).__name__}.respond() returned {response!r}, expected an Outcome with "
+                "a finite reward"
             )
+        outcome = response
+        _checked_messages(self, "respond", outcome.messages)
         scores = checked_scores(outcome.scores, f"{type(self).__name__}.respond()")
         self._conversation = (*self._conversation, reply, *outcome.messages)
         self._without_thoughts = (*heard, *outcome.messages)
@@ -287,35 +276,12 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         return {"instance_id": instance.id, "was_correct": float(was_correct)}
 
 
-def _checked_outcome(environment: TaskEnvironment, outcome: Any) -> Outcome:
-    """Check that the result of `respond` is an `Outcome`."""
-    name = type(environment).__name__
-    if not isinstance(outcome, Outcome):
-        raise EvaluationError(
-            f"{name}.respond() returned {outcome!r}, expected an Outcome: "
-            "return Outcome(reward=..., was_correct=...)"
-        )
-    reward: Any = outcome.reward
-    if type(reward) is not float and not isinstance(reward, Real):
-        raise EvaluationError(f"{name}.respond() returned the reward {reward!r}, expected a number")
-    _checked_messages(environment, "respond", outcome.messages)
-    return outcome
-
-
 def _checked_messages(environment: TaskEnvironment, method: str, messages: Any) -> Conversation:
     """Check that `begin` or `respond` returned messages."""
-    if isinstance(messages, (tuple, list)):
-        for number, message in enumerate(messages):  # a loop: every step runs this
-            if not isinstance(message, Message):
-                break
-            if message.tools and (number or method != "begin"):
-                raise EvaluationError(
-                    f"{type(environment).__name__}.{method}() declared tools on a later message, "
-                    "expected them on the first message that begin() returns"
-                )
-        else:
-            return tuple(messages)
-    raise EvaluationError(
-        f"{type(environment).__name__}.{method}() returned {messages!r}, expected a tuple of "
-        "dataenvgym.records.Message"
-    )
+    for number, message in enumerate(messages):  # a loop: every step runs this
+        if not isinstance(message, Message) or (message.tools and (number or method != "begin")):
+            raise EvaluationError(
+                f"{type(environment).__name__}.{method}() returned {messages!r}, expected "
+                "messages, with tools only on the first one of begin()"
+            )
+    return tuple(messages)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.options import Given, PlainText
 from dataenvgym.tasks.domain import Domain
@@ -52,11 +54,11 @@ class RowOptions:
         seed: selects the problems of each split, and those of the sample.
     """
 
-    fractions: Mapping[Split, float] = field(default_factory=lambda: FRACTIONS)
-    limit: int | None = None
+    fractions: Mapping[Split, NonNegativeFloat] = field(default_factory=lambda: FRACTIONS)
+    limit: PositiveInt | None = None
     where: PlainText[Mapping[str, Any] | None] = None
     balance: PlainText[Sequence[str]] = ()
-    per_cell: int | None = None
+    per_cell: PositiveInt | None = None
     seed: int = 0
 
 
@@ -85,8 +87,8 @@ class TaskOptions:
 
     split: Given[Split] = "validation"
     sampling: SamplingParameters = LONG_REPLIES
-    chunk_size: int = 128
-    threads: int = 4
+    chunk_size: PositiveInt = 128
+    threads: PositiveInt = 4
     others: Given[Mapping[str, PredictorInterface | TeacherInterface] | None] = None
     student: str = "pocket"
     pressure: str | Mapping[str, Any] | Pressure | None = None
@@ -105,9 +107,9 @@ class PocketOptions(TaskOptions):
         name: of the task; None uses the name of the class.
     """
 
-    n_train: int = 2000
-    n_validation: int = 400
-    n_test: int = 400
+    n_train: NonNegativeInt = 2000
+    n_validation: NonNegativeInt = 400
+    n_test: NonNegativeInt = 400
     seed: int = 0
     name: Given[str | None] = None
 

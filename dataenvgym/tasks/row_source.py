@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from dataenvgym.errors import (
     ConfigurationError,
     InvalidInstanceError,
     UnparsableAnswerError,
-    did_you_mean,
+    check_one_of,
 )
 from dataenvgym.events import warn_run
 from dataenvgym.records import TaskInstance
@@ -77,41 +76,22 @@ class RowSource(Source):
         rows: Callable[[Path | HubDataset], Iterable[SourceRow]] = read_rows,
         text_of: Callable[[TaskInstance], str] | None = None,
     ) -> None:
-        fractions, limit = options.fractions, options.limit
-        if limit is not None and limit < 1:
-            raise ConfigurationError(f"limit is {limit}, expected 1 or more, or None")
-        per_cell = options.per_cell
-        if not isinstance(options.where, Mapping | None):
+        if bool(options.balance) != (options.per_cell is not None):
             raise ConfigurationError(
-                f"where is {options.where!r}, expected fields with values, such as "
-                "task.where={level: [Level 4, Level 5]}"
-            )
-        if (
-            isinstance(options.balance, str)
-            or bool(options.balance) != (per_cell is not None)
-            or (per_cell is not None and per_cell < 1)
-        ):
-            raise ConfigurationError(
-                f"balance is {options.balance} and per_cell is {per_cell}, expected "
+                f"balance is {options.balance} and per_cell is {options.per_cell}, expected "
                 "both, such as task.balance=[type,level] task.per_cell=50, or neither"
-            )
-        are_shares = isinstance(fractions, Mapping) and not fractions.keys() - set(SPLITS)
-        if not are_shares or not all(
-            isinstance(s, int | float) and 0 <= s < math.inf for s in fractions.values()
-        ):
-            raise ConfigurationError(
-                f"fractions are {fractions!r}, expected shares of {', '.join(SPLITS)}, such as "
-                "{train: 0.8, validation: 0.1, test: 0.1}"
             )
         self.places = _by_split(places)
         for split in self.places:
-            sharing = [s for s in SPLITS if self.places.get(s) == self.places[split]]
-            has_shares = options.balance or any(fractions.get(s, 0.0) for s in sharing)
-            if len(sharing) > 1 and not has_shares:
+            sharing = self._sharing(split)
+            if (
+                len(sharing) > 1
+                and not options.balance
+                and not any(options.fractions.get(s) for s in sharing)
+            ):
                 raise ConfigurationError(
-                    f"fractions are {dict(fractions)!r}, so that {' and '.join(sharing)} have no "
-                    f"share of {source_name(self.places[split])}, which they have in common: give "
-                    "at least one of them a share above 0, or name a source for each"
+                    f"fractions are {dict(options.fractions)!r}, which leave nothing of "
+                    f"{source_name(self.places[split])} to {' and '.join(sharing)}"
                 )
         self._read = read
         self._rows = rows
@@ -119,15 +99,15 @@ class RowSource(Source):
         self._name = name
         self._overlap_key = overlap_key
         self._gold_errors = gold_errors
-        self._fractions = fractions
-        self._limit = limit
+        self._fractions = options.fractions
+        self._limit = options.limit
         self._seed = options.seed
         self._where = {
             name: {str(v) for v in (values if isinstance(values, list | tuple) else [values])}
             for name, values in (options.where or {}).items()
         }
         self._balance = tuple(options.balance)
-        self._per_cell = per_cell
+        self._per_cell = options.per_cell
         self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
@@ -254,36 +234,21 @@ class RowSource(Source):
         if source in self._warned_of:
             return
         self._warned_of.add(source)
-        first: dict[object, Located] = {}
-        same, other = [], []
+        first: dict[str, Located] = {}
+        repeats, n_others = [], 0
         for found in problems:
-            text, _ = content = self._content(found.instance)
-            if content in first:
-                same.append((found.where, first[content].where))
-            elif text in first:
-                pair = (found, first[text])
-                again, before = (f"{p.where} ({p.instance.answer!r:.80})" for p in pair)
-                other.append((again, before))
-            first.setdefault(content, found)
-            first.setdefault(text, found)
-        for repeats, what, so in (
-            (
-                same,
-                "repeat the question and answer of another one",
-                "each counts in scores; remove them to count each once",
-            ),
-            (
-                other,
-                "repeat the question of another one with another answer",
-                "correct them, unless several answers are meant",
-            ),
-        ):
-            if repeats:
-                again, before = repeats[0]
-                warn_run(
-                    f"{self._name}: {len(repeats)} of {len(problems)} problems {what}, first "
-                    f"{again}, which repeats {before}: {so}"
-                )
+            text, answer = self._content(found.instance)
+            before = first.setdefault(text, found)
+            if before is not found:
+                repeats.append((found, before))
+                n_others += before.instance.answer != answer
+        if repeats:
+            again, other = (f"{p.where} ({p.instance.answer!r:.80})" for p in repeats[0])
+            warn_run(
+                f"{self._name}: {len(repeats)} of {len(problems)} problems repeat the question of "
+                f"another one, {n_others} with another answer, first {again}, which repeats "
+                f"{other}: each counts in scores"
+            )
 
     def _content(self, instance: TaskInstance) -> tuple[str, str | None]:
         text = self._text_of(instance) if self._text_of else instance.instruction
@@ -349,18 +314,11 @@ class RowSource(Source):
 def _by_split(sources: Places) -> dict[Split, Path | HubDataset]:
     if not isinstance(sources, Mapping) or "dataset" in sources:
         return dict.fromkeys(SPLITS, _parsed(sources))
-    for name in sources:
-        if name not in SPLITS:
-            raise ConfigurationError(
-                f"sources has a split {name!r}, expected {', '.join(SPLITS)}."
-                f"{did_you_mean(str(name), SPLITS)}"
-            )
+    check_one_of(SPLITS, **{f"sources.{name}": name for name in sources})
     return {split: _parsed(sources[split]) for split in SPLITS if split in sources}
 
 
 def _parsed(source: Any) -> Path | HubDataset:
-    if isinstance(source, HubDataset):
-        return source
-    if isinstance(source, Mapping):
-        return HubDataset.model_validate(dict(source))
+    if isinstance(source, HubDataset | Mapping):
+        return HubDataset.model_validate(source)
     return Path(source).expanduser()

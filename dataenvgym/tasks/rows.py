@@ -191,47 +191,39 @@ def _from_folder(folder: Path) -> Iterator[SourceRow]:
 def _from_hub(source: HubDataset) -> Iterator[SourceRow]:
     for file in source.files:
         name = source_name(source.model_copy(update={"files": (file,)}))
-        download = _library("huggingface_hub", source).hf_hub_download
-        try:
-            path = download(source.dataset, file, repo_type="dataset", revision=source.revision)
-        except Exception as error:
-            raise _not_loaded(f"file {file!r} of dataset {source.dataset!r}", error) from error
+        options = {"repo_type": "dataset", "revision": source.revision}
+        what = f"file {file!r} of dataset {source.dataset!r}"
+        path = _loaded(what, "huggingface_hub.hf_hub_download", source.dataset, file, **options)
         yield from _from_file(Path(path), name, f"{source.dataset}/{file}")
     if source.files:
         return
-    datasets = _library("datasets", source)
     where = f"dataset {source.dataset!r}, split {source.split!r}"
-    try:
-        rows = datasets.load_dataset(
-            source.dataset,
-            source.config,
-            split=source.split,
-            revision=source.revision,
-            trust_remote_code=False,
-        )
-    except Exception as error:
-        raise _not_loaded(where, error) from error
+    rows = _loaded(
+        where,
+        "datasets.load_dataset",
+        source.dataset,
+        source.config,
+        split=source.split,
+        revision=source.revision,
+        trust_remote_code=False,
+    )
     for number, values in enumerate(rows, start=1):
         yield SourceRow(f"{source_name(source)}-{number}", f"{where}, row {number}", dict(values))
 
 
-def _library(name: str, source: HubDataset) -> Any:
+def _loaded(what: str, function: str, *arguments: Any, **options: Any) -> Any:
+    """The result of a function, such as "datasets.load_dataset"; it may raise anything."""
+    library, _, name = function.partition(".")
     try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ConfigurationError(
-            f"loading {source.dataset!r} by name needs the `{name}` library: "
-            f"run `pip install {name}`, or give the path of a file"
-        ) from None
-
-
-def _not_loaded(what: str, error: Exception) -> ConfigurationError:
-    lacking = ConfigurationError(
-        f"{what} could not be loaded ({type(error).__name__}: {error}); check names, revision and "
-        "network, name JSON files of its repository (`files`), or give the path of a file"
-    )
-    need(lacking)
-    return lacking
+        return getattr(importlib.import_module(library), name)(*arguments, **options)
+    except Exception as error:
+        lacking = ConfigurationError(
+            f"{what} could not be loaded ({type(error).__name__}: {error}); check names, revision "
+            f"and network, run `pip install {library}`, name JSON files of its repository "
+            "(`files`), or give the path of a file"
+        )
+        need(lacking)
+        raise lacking from error
 
 
 def _row(id: str, where: str, data: bytes) -> SourceRow:

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import fsum
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from dataenvgym.errors import ConfigurationError, InvalidRecordError, check_one_of
+from dataenvgym.errors import ConfigurationError, InvalidRecordError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TaskInterface
 from dataenvgym.options import takes
@@ -75,17 +75,11 @@ class SeveralTasks(Task):
                 f"tasks has {', '.join(self.tasks) or 'none'}, expected two or more, such as "
                 "task.tasks=[pocket_math,pocket_knowledge]"
             )
-        if pressed := [name for name, task in self.tasks.items() if task.pressure is not None]:
+        if any(task.pressure is not None for task in self.tasks.values()) or options.examples:
             raise ConfigurationError(
-                f"task {pressed[0]!r} has a pressure, which only a task by itself can have: leave "
-                "it out"
+                "tasks are several, which have no pressure, and each its own examples "
+                f"(task.tasks.{next(iter(self.tasks))}.examples): leave it out"
             )
-        if options.examples is not None:
-            raise ConfigurationError(
-                "examples are given for several tasks, and each task has its own: set "
-                f"task.tasks.{next(iter(self.tasks))}.examples, or leave it out"
-            )
-        check_one_of(get_args(Rule), reward=options.reward)
         self.reward = options.reward
         self.weights = _checked_weights(options, self.tasks)
         self.set_up(None, None, options, name=options.name)

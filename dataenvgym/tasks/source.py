@@ -45,15 +45,8 @@ class Source(ABC):
         return None
 
     def whole(self) -> Source:
-        """All problems of the one source, as the validation split.
-
-        Raises:
-            ConfigurationError: if the source cannot be taken as a whole.
-        """
-        raise ConfigurationError(
-            f"{type(self).__name__} cannot be taken as a whole: choose one of its splits, "
-            f"{', '.join(self.splits)}, or give the class a method `whole()`"
-        )
+        """All problems as the validation split; for sources that say `has_one_source`."""
+        raise NotImplementedError
 
 
 Draws = Callable[[str, Split, np.random.Generator], tuple[str, Callable[[], Mapping[str, Any]]]]
@@ -74,8 +67,7 @@ class ProceduralSource(Source):
         seed: selects the problems. The published figures use 0.
 
     Raises:
-        ConfigurationError: for a size that is not a number of problems; when a split is loaded, if
-            a skill has too few different questions.
+        ConfigurationError: when a split is loaded, if a skill has too few different questions.
     """
 
     def __init__(
@@ -87,11 +79,6 @@ class ProceduralSource(Source):
         sizes: Mapping[Split, int],
         seed: int = 0,
     ) -> None:
-        for split, size in sizes.items():
-            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-                raise ConfigurationError(
-                    f"n_{split} is {size!r}, expected a whole number of problems, 0 or more"
-                )
         self._name = name
         self._skills = tuple(skills)
         self._draw = draw

@@ -24,8 +24,6 @@ from collections.abc import Collection, Sequence
 from statistics import fmean, stdev
 from typing import Literal
 
-from dataenvgym.errors import ConfigurationError, check_at_least
-
 Normalization = Literal["dialogue", "group", "deviation", "none"]
 
 NAMED = 1.0
@@ -45,17 +43,9 @@ def turn_weights(
     Args:
         dialogues: of one group.
         normalize: the divisor of returns; if it is zero, they stay zero.
-
-    Raises:
-        ConfigurationError: for another normalization, a discount outside 0..1, or a score that is
-            not finite.
     """
-    if not 0.0 <= discount <= 1.0:
-        raise ConfigurationError(f"discount is {discount}, expected a number in 0..1")
     returns: list[list[float]] = []
     for scores in dialogues:
-        if not all(map(math.isfinite, scores)):
-            raise ConfigurationError(f"scores are {list(scores)}, expected finite numbers")
         value, values = 0.0, []
         for score in reversed(scores):
             value = score + discount * value
@@ -68,10 +58,6 @@ def turn_weights(
         sizes = [1.0] * len(sizes)
     elif normalize == "deviation":
         sizes = [_deviation([scores[-1] for scores in dialogues if scores])] * len(sizes)
-    elif normalize != "dialogue":
-        raise ConfigurationError(
-            f"normalize is {normalize!r}, expected 'dialogue', 'group', 'deviation' or 'none'"
-        )
     return [
         tuple(value / size if size else 0.0 for value in values)
         for values, size in zip(returns, sizes, strict=True)
@@ -84,20 +70,7 @@ def turn_scores(n_turns: int, named: Collection[int], final: float) -> tuple[flo
     Args:
         named: positions of the named turns, from 0.
         final: how the dialogue ended, in -1..1 (Sotopia's goal score divided by 10).
-
-    Raises:
-        ConfigurationError: for a turn that does not exist, or a final score out of range.
     """
-    check_at_least(1, n_turns=n_turns)
-    if outside := sorted(i for i in named if not 0 <= i < n_turns):
-        raise ConfigurationError(
-            f"turns {outside} are named, expected positions from 0 to {n_turns - 1}"
-        )
-    if not -1.0 <= final <= 1.0:
-        raise ConfigurationError(
-            f"the final score is {final}, expected a number in -1..1: divide it by the largest "
-            "that it can be (10 for Sotopia's goal score)"
-        )
     scores = [NAMED if i in named else 0.0 for i in range(n_turns)]
     if n_turns - 1 not in named:
         scores[-1] = final

@@ -6,7 +6,7 @@ import pytest
 
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import ConfigurationError, EvaluationError, InvalidInstanceError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import SupervisedDatum, TaskInstance
 from dataenvgym.students.predictors import ScriptedPredictor
@@ -138,7 +138,7 @@ def test_a_task_of_another_class_may_have_a_domain():
     assert task_of(theirs(domain="math")).domain.answer_class(WORD, "#### 2") == "#### 2"
 
 
-def test_evaluations_and_reports_are_its_own_and_checked():
+def test_evaluations_and_reports_are_its_own():
     inner = theirs(instances=[WORD], make_environment=lambda: Echo([WORD]))
     completed = task_of(inner).attempt(says("hi"))
     task = task_of(
@@ -150,11 +150,6 @@ def test_evaluations_and_reports_are_its_own_and_checked():
     found = task.evaluate(ScriptedPredictor([]))
     assert found == completed
     assert task.generate_performance_report(found).accuracy == 1.0
-    broken = task_of(theirs(evaluate=lambda p: 1, generate_performance_report=lambda c: None))
-    with pytest.raises(EvaluationError, match="of Completed"):
-        broken.evaluate(ScriptedPredictor([]))
-    with pytest.raises(EvaluationError, match="report of task"):
-        broken.generate_performance_report(found)
 
 
 class Asking(TaskEnvironment):
@@ -190,9 +185,3 @@ def test_it_closes_in_its_own_way():
     closed = []
     task_of(theirs(close=lambda: closed.append("task"))).close()
     assert closed == ["task"]
-
-
-@pytest.mark.parametrize("odd", [{}, "abc", [{"id": "a"}], lambda: [WORD]])
-def test_instances_that_are_not_problems_are_refused(odd):
-    with pytest.raises(InvalidInstanceError, match=r"task 'theirs'.*expected a"):
-        known_instances(task_of(theirs(name="theirs", instances=odd)))

@@ -81,7 +81,7 @@ def test_problems_whose_whole_text_differs_are_not_repeats(tmp_path, caplog):
     own_source(tmp_path / "own.txt", text_of=lambda i: f"{i.id}: {i.instruction}").load("test")
     assert not caplog.text
     own_source(tmp_path / "own.txt").load("test")
-    assert "1 of 2 problems repeat the question and answer of another one" in caplog.text
+    assert "1 of 2 problems repeat the question of another one, 0 with another" in caplog.text
 
 
 def test_a_question_with_two_answers_and_a_repeated_id_are_named(tmp_path, caplog):
@@ -91,10 +91,9 @@ def test_a_question_with_two_answers_and_a_repeated_id_are_named(tmp_path, caplo
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     task = MathTask(path, name="mine").whole()
     assert len(task.instances) == 5
-    (same, other) = (record.message for record in caplog.records)
-    assert f"1 of 5 problems repeat the question and answer of another one, first {path}:3" in same
-    assert "2 of 5 problems repeat the question of another one with another answer" in other
-    assert f"first {path}:2 ('2'), which repeats {path}:1 ('1')" in other
+    (said,) = (record.message for record in caplog.records)
+    assert "3 of 5 problems repeat the question of another one, 2 with another answer" in said
+    assert f"first {path}:2 ('2'), which repeats {path}:1 ('1')" in said
 
     def read(row: SourceRow) -> TaskInstance:
         return TaskInstance(id=row.values["answer"], task="t", instruction=row.id, answer="1")
@@ -169,9 +168,6 @@ def test_a_small_cell_gives_all_it_has_with_a_warning(leveled, caplog):
         ({"where": {"depth": [1]}}, r"no field 'depth', which task.where or task.balance names"),
         ({"balance": ["depth"], "per_cell": 1}, "no field 'depth'"),
         ({"balance": ["level"]}, "expected both, such as task.balance"),
-        ({"balance": ["level"], "per_cell": 0}, "per_cell is 0"),
-        ({"balance": "level", "per_cell": 1}, "balance is level and"),
-        ({"where": "level"}, "where is 'level', expected fields with values"),
     ],
 )
 def test_a_filter_or_a_balance_that_does_not_fit_the_rows_is_refused(options, said, leveled):

@@ -1,9 +1,7 @@
-import math
 
 import numpy as np
 import pytest
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.turn_scores import advantages, has_difference, turn_scores, turn_weights
 
 
@@ -108,20 +106,3 @@ def test_small_and_flat_groups_have_no_difference():
     assert has_difference([0.5, 0.55], least_group=2, least_deviation=0.0)
     assert not has_difference([0.1, 0.1, 0.1], least_group=2, least_deviation=0.0)
     assert not has_difference([0.5], least_group=1, least_deviation=0.0)
-
-
-@pytest.mark.parametrize(
-    ("scored", "message"),
-    [
-        (lambda: turn_scores(3, [0], 8.0), "divide it by the largest"),
-        (lambda: turn_scores(3, [0], math.nan), "final score is nan"),
-        (lambda: turn_scores(3, [1, 3, -1], 0.8), r"turns \[-1, 3\] are named"),
-        (lambda: turn_scores(0, [], 0.8), "n_turns is 0"),
-        (lambda: turn_weights([(math.inf,)]), "finite"),
-        (lambda: turn_weights([(1.0,)], discount=1.5), "discount is 1.5"),
-        (lambda: turn_weights([(1.0,)], normalize="scene"), "normalize is 'scene'"),
-    ],
-)
-def test_invalid_dialogues_are_refused(scored, message):
-    with pytest.raises(ConfigurationError, match=message):
-        scored()  # type: ignore[operator]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Generic
 
-from dataenvgym.errors import ConfigurationError, check_at_least
 from dataenvgym.events import ContextThreadPool
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
 from dataenvgym.records import Conversation
@@ -32,10 +31,6 @@ class Judge(Generic[VerdictT]):
         retries: how often a judge is asked again after a reply that cannot be parsed.
         sampling: how the judges answer; `json_schema` is set to that of the verdict.
         purpose: of the calls, for the teachers' transcripts.
-
-    Raises:
-        ConfigurationError: if there are no teachers, if one is not a teacher, or for a negative
-            `retries`.
     """
 
     def __init__(
@@ -47,15 +42,6 @@ class Judge(Generic[VerdictT]):
         sampling: SamplingParameters = SAMPLING,
         purpose: str = "judge",
     ) -> None:
-        if not teachers:
-            raise ConfigurationError("teachers is empty, expected at least one teacher by name")
-        for name, teacher in teachers.items():
-            if not isinstance(teacher, TeacherInterface):
-                raise ConfigurationError(
-                    f"the judge {name!r} is a {type(teacher).__name__}, expected a teacher (with "
-                    "`ask`)"
-                )
-        check_at_least(0, retries=retries)
         self.teachers = dict(teachers)
         self.verdict = verdict
         self._retries = retries

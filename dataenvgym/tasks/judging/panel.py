@@ -12,18 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from math import fsum
-from typing import Generic, Literal, get_args
+from typing import Generic, Literal
 
 from pydantic import BaseModel
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records.usage import NOTHING, Usage
 from dataenvgym.tasks.judging.verdicts import VerdictT
 
 Aggregation = Literal["mean", "majority"]
-AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 Level = Literal["nominal", "ordinal", "interval"]
-LEVELS: tuple[Level, ...] = get_args(Level)
 Value = float | str | bool
 
 
@@ -54,13 +51,7 @@ def combine(
 
     "mean" is the arithmetic mean. "majority" is the score that more judges gave than any other
     score; if several are equally frequent, there is none.
-
-    Raises:
-        ConfigurationError: for another aggregation.
     """
-    if how not in AGGREGATIONS:
-        ways = ", ".join(AGGREGATIONS)
-        raise ConfigurationError(f"aggregation is {how!r}, expected one of {ways}")
     if len(values) < max(1, min_judges):
         return None
     if how == "mean":

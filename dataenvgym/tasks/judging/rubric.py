@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, create_model
+from pydantic import Field, NonNegativeInt, PositiveInt, create_model
 
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.options import PlainText
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model
 from dataenvgym.records.model import Finite, Text
 from dataenvgym.tasks.judging.judge import Judge
-from dataenvgym.tasks.judging.panel import (
-    AGGREGATIONS,
-    LEVELS,
-    Aggregation,
-    Judged,
-    Level,
-    agreement,
-)
+from dataenvgym.tasks.judging.panel import Aggregation, Judged, Level, agreement
 from dataenvgym.tasks.judging.questions import MOST_CHARACTERS, conversation_text, question
 from dataenvgym.tasks.rollouts import describe_speakers
 from dataenvgym.teachers.prompts import Prompt, as_prompt
@@ -71,34 +63,28 @@ class RubricJudge(Judge[RubricVerdict]):
         rubric_file: str | Path | None = None,
         scale: Sequence[float] = (0.0, 10.0),
         aggregation: Aggregation = "mean",
-        min_judges: int = 1,
+        min_judges: PositiveInt = 1,
         level: Level = "interval",
-        retries: int = 2,
+        retries: NonNegativeInt = 2,
         temperature: float = 0.0,
         max_tokens: int = 1024,
         seed: int = 0,
-        max_characters: int = MOST_CHARACTERS,
+        max_characters: PositiveInt = MOST_CHARACTERS,
     ) -> None:
-        self.low, self.high = _checked_scale(scale)
-        check_one_of(AGGREGATIONS, aggregation=aggregation)
-        check_one_of(LEVELS, level=level)
-        if not 1 <= min_judges <= max(1, len(teachers)):
+        self.low, self.high = map(float, scale)
+        if not self.low < self.high or min_judges > len(teachers):  # all would be unscored
             raise ConfigurationError(
-                f"min_judges is {min_judges}, expected 1 to {len(teachers)}, the number of judges"
+                f"scale is {scale} and min_judges is {min_judges}, expected the lowest and the "
+                f"highest score, such as [0, 10], and at most {len(teachers)}, the judges"
             )
-        check_at_least(1, max_characters=max_characters)
         self._prompt = as_prompt(prompt, needs=("conversation",), may=("answer", *_VALUES))
         if rubric_file is not None:
             try:
                 rubric = Path(rubric_file).expanduser().read_text(encoding="utf-8").strip()
+                if not rubric:
+                    raise ValueError("it is empty")
             except (OSError, ValueError) as error:
-                raise ConfigurationError(
-                    f"rubric_file: {rubric_file} cannot be read: {error}"
-                ) from error
-            if not rubric:
-                raise ConfigurationError(
-                    f"rubric_file: {rubric_file} is empty, expected what to judge by"
-                )
+                raise ConfigurationError(f"rubric_file {rubric_file}: {error}") from error
         self._rubric = rubric
         self.aggregation = aggregation
         self.min_judges = min_judges
@@ -149,16 +135,3 @@ class RubricJudge(Judge[RubricVerdict]):
     def judges(self) -> Set[str]:
         """The names of the judges."""
         return self.teachers.keys()
-
-
-def _checked_scale(scale: Any) -> tuple[float, float]:
-    numbers = [
-        s
-        for s in (scale if isinstance(scale, list | tuple) else ())
-        if isinstance(s, int | float) and not isinstance(s, bool) and isfinite(s)
-    ]
-    if len(numbers) != 2 or len(scale) != 2 or not numbers[0] < numbers[1]:
-        raise ConfigurationError(
-            f"scale is {scale!r}, expected the lowest and the highest score, such as [0, 10]"
-        )
-    return float(numbers[0]), float(numbers[1])

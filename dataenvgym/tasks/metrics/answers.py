@@ -58,10 +58,6 @@ def _answer_of(task: Task, completed: CompletedTaskInstance) -> tuple[str | None
         _log.warning("answer_class failed for %s", completed.instance.id, exc_info=error)
         note = f"answer_class failed, the message replaces it: {type(error).__name__}: {error}"
         return reply.strip() or None, note
-    if answer is not None and not isinstance(answer, str):
-        raise ConfigurationError(
-            f"answer_class gave {answer!r} for {completed.instance.id!r}, expected text or None"
-        )
     return answer, None
 
 

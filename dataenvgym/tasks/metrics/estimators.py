@@ -13,7 +13,6 @@ from math import comb, exp, lgamma, log, log1p
 
 import numpy as np
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Model
 
 
@@ -107,7 +106,6 @@ def best_of_k(tries: Sequence[tuple[float, bool]], k: int) -> float:
         tries: the score of each sample, and whether it is right.
     """
     n, above, won = len(tries), 0, 0.0
-    _check(n, k)
     for score in sorted({score for score, _ in tries}, reverse=True):
         tied = [is_right for found, is_right in tries if found == score]
         # draws whose best is one of these: none above them, and not all below
@@ -129,20 +127,15 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     Args:
         n: the number of samples.
         c: the number of right samples.
-
-    Raises:
-        ConfigurationError: if k is not in 1 to n, or c not in 0 to n.
     """
-    _check(n, k, c)
     return 1.0 - comb(n - c, k) / comb(n, k)
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
     """The chance that all k samples are right, pass^k: C(c, k) / C(n, k).
 
-    From Yao et al., tau-bench (2024). Arguments and errors as for `pass_at_k`.
+    From Yao et al., tau-bench (2024). Arguments as for `pass_at_k`.
     """
-    _check(n, k, c)
     return comb(c, k) / comb(n, k)
 
 
@@ -160,12 +153,8 @@ def majority_at_k(classes: Sequence[tuple[int, int]], silent: int, k: int) -> fl
     Args:
         classes: for each class of answers, the number of samples, and of right ones.
         silent: the number of samples without an answer.
-
-    Raises:
-        ConfigurationError: if k is not in 1 to n, the number of all samples.
     """
     n = silent + sum(size for size, _ in classes)
-    _check(n, k)
     if k == n:  # there is only one such draw
         largest = max((size for size, _ in classes), default=0)
         winners = [correct / size for size, correct in classes if size == largest > 0]
@@ -220,15 +209,3 @@ def _ways(n: int, k: int) -> Ways:
         return exp(count + drawn * log(p) + (size - drawn) * log1p(-p))
 
     return probability
-
-
-def _check(n: int, k: int, c: int = 0) -> None:
-    if not 0 <= c <= n:
-        raise ConfigurationError(f"c is {c} right ones of n = {n} samples, expected 0 to n")
-    if not 1 <= k <= n:
-        raise ConfigurationError(
-            f"k is {k} and there are n = {n} samples, expected k from 1 to n: draw more samples "
-            f"(samples={k}), or ask for a smaller k"
-            if k > n
-            else f"k is {k} (with n = {n} samples), expected 1 or more"
-        )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import ContextThreadPool
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, can
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
@@ -151,21 +151,12 @@ def rescore(
             f"{task.name} has no `make_environment` to replay the samples in: only tasks "
             "like dataenvgym.tasks.Task can be scored again"
         )
-    if tried.threads < 1:
-        raise ConfigurationError(f"threads is {tried.threads}, expected 1 or more")
     for who in student_speakers(tried.others):
         raise ConfigurationError(
             f"the speaker {who!r} is the student itself, and the student is not asked when samples "
             f"are judged again: draw new ones, or give another speaker (task.others.{who})"
         )
-    try:  # an error that concerns all samples is raised once
-        environment = tried.make_environment()
-    except DataEnvGymError:
-        raise
-    except Exception as error:  # a task's code may raise anything
-        raise ConfigurationError(
-            f"{task.name} cannot make its environment: {type(error).__name__}: {error}"
-        ) from error
+    environment = tried.make_environment()  # an error that concerns all samples is raised once
     if can(environment, "close"):
         environment.close()
     # a speaker with only `predict` may not support calls from several threads

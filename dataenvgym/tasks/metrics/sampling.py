@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.events import counting
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import TaskInstance, check_ids
@@ -47,8 +47,8 @@ def instances_of(
 def _check_offered(task: Task, instances: Sequence[TaskInstance] | None, samples: int) -> None:
     if instances is None and samples > 1:
         raise ConfigurationError(
-            f"samples is {samples}, and {task.name} has no `instances` to draw several "
-            "samples of: give it some, as dataenvgym.tasks.Task has, or take one (samples=1)"
+            f"samples is {samples}, and {task.name} has no `instances` and `make_environment` to "
+            "draw several samples: give it these, as dataenvgym.tasks.Task has (or samples=1)"
         )
 
 
@@ -61,15 +61,9 @@ def check_samples(task: Task, samples: int, *, sign: str = "") -> None:
     Raises:
         ConfigurationError: says which, and what to do.
     """
-    check_at_least(1, samples=samples)
     if samples == 1:
         return
-    if (tried := one_by_one(task)) is None:
-        raise ConfigurationError(
-            f"samples is {samples}, and {task.name} has no `make_environment` to try its "
-            "problems again: use a task like dataenvgym.tasks.Task, or samples=1"
-        )
-    if tried.sampling.temperature == 0.0:
+    if (tried := one_by_one(task)) is not None and tried.sampling.temperature == 0.0:
         raise ConfigurationError(
             f"samples is {samples} and task.sampling.temperature is 0.0: greedy answers are all "
             f"alike. Draw them ({sign}task.sampling.temperature=1.0), or take one (samples=1)"
@@ -97,8 +91,8 @@ def draw_samples(
         RunDirectoryError: if an existing file is damaged, or is about other problems.
     """
     check_samples(task, samples)
-    _check_offered(task, instances, samples)
     tried = one_by_one(task)
+    _check_offered(task, None if tried is None else instances, samples)
     if instances is None or tried is None:
         _evaluate_whole(files, task, predictor, retry_errors=retry_errors)
         return

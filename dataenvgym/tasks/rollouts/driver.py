@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, check_at_least
+from dataenvgym.errors import BudgetSpentError
 from dataenvgym.events import ContextThreadPool, Count, counting
 from dataenvgym.interfaces import (
     Ask,
@@ -243,10 +243,9 @@ def rollout(
         PredictionError: if the predictor or another speaker raises it, or does not return one reply
             or failure per conversation.
         BudgetSpentError: if another speaker is a teacher whose budget is spent.
-        ConfigurationError: if a speaker raises it, or an option is invalid.
+        ConfigurationError: if a speaker raises it.
         StoreError: if an environment keeps its episodes in a store that is lost.
     """
-    check_at_least(1, chunk_size=chunk_size, threads=threads)
     with with_student(speakers_of(others), predictor) as answering:
         models = {**answering, STUDENT: predictor}
         for model in models.values():

@@ -49,16 +49,14 @@ class Speaker:
         if self._submit is None:
             return None
         try:
-            future = self._submit(asking.ask.conversation, asking.ask.sampling)
+            future: Future[Reply | Failure] = self._submit(
+                asking.ask.conversation, asking.ask.sampling
+            )
+            return future
         except TO_THE_CALLER:
             raise
         except Exception as error:  # noqa: BLE001  attributed to the speaker
             return self._failure(error, asking)
-        if not isinstance(future, Future):
-            raise PredictionError(
-                f"{self._title}.submit returned {future!r}, expected a concurrent.futures.Future"
-            )
-        return future
 
     def result(self, future: Future[Reply | Failure], asking: Asking[Any]) -> Reply | Failure:
         """The result of `submit`."""
@@ -77,7 +75,7 @@ class Speaker:
         """
         try:
             found: Any = self._replies(chunk)
-            replies = [*found] if isinstance(found, Iterable) else None
+            replies = [*found] if isinstance(found, Iterable) else []
         except TO_THE_CALLER:
             raise
         except Exception as error:  # noqa: BLE001  attributed to the speaker
@@ -86,15 +84,10 @@ class Speaker:
             if len(chunk) == 1 or isinstance(error, OF_ALL):
                 return [failure] * len(chunk)
             return self._one_by_one(chunk, failure)
-        if replies is None:
-            raise PredictionError(
-                f"{self._title}.predict gave {found!r:.80}, expected a list with one Reply or "
-                f"Failure for each of {len(chunk)} conversations"
-            )
         if len(replies) != len(chunk):
             raise PredictionError(
-                f"{self._title}.predict returned {len(replies)} replies to {len(chunk)} "
-                "conversations, expected one Reply or Failure for each"
+                f"{self._title}.predict returned {len(replies)} replies ({found!r:.80}) to "
+                f"{len(chunk)} conversations, expected one Reply or Failure for each"
             )
         return [self._checked(reply, "predict") for reply in replies]
 
@@ -174,8 +167,6 @@ def speakers_of(
         ConfigurationError: for a name that is reserved for the student or the environment, and for
             an object that cannot be asked.
     """
-    if not isinstance(others or {}, Mapping):
-        raise ConfigurationError(f"others is {others!r}, expected predictors or teachers by name")
     return {name: _as_predictor(name, model) for name, model in (others or {}).items()}
 
 

@@ -8,14 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, Required, get_type_hints
 
 import orjson
-from pydantic import (
-    ConfigDict,
-    PydanticSchemaGenerationError,
-    PydanticUserError,
-    TypeAdapter,
-    ValidationError,
-    with_config,
-)
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from dataenvgym.errors import ConfigurationError, shorten
@@ -37,20 +30,14 @@ class Arguments:
         defaults: of the arguments that may be left out.
 
     Raises:
-        ConfigurationError: for a method with *args, an argument whose type has no JSON schema, or
-            a default that calls would share.
+        ConfigurationError: for a method with *args, or a default that calls would share.
+        pydantic.PydanticUserError: for an argument whose type has no JSON schema.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
         fields: dict[str, Any] = {}
         self.defaults: dict[str, Any] = {}
-        try:
-            hints = get_type_hints(method, include_extras=True)
-        except NameError as error:
-            raise ConfigurationError(
-                f"a type of tool {method.__qualname__} cannot be found ({error}): define or import "
-                "it at the top of the module"
-            ) from None
+        hints = get_type_hints(method, include_extras=True)
         for parameter in list(inspect.signature(method).parameters.values())[1:]:
             by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if not by_name or parameter.name not in hints:
@@ -69,14 +56,8 @@ class Arguments:
             fields[parameter.name] = NotRequired[hints[parameter.name]]
             self.defaults[parameter.name] = parameter.default
         kind = with_config(ConfigDict(extra="forbid"))(TypedDict("Arguments", fields))  # type: ignore[operator]
-        try:
-            self._adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(kind)
-            self._schema = self._adapter.json_schema()
-        except (PydanticSchemaGenerationError, PydanticUserError) as error:
-            raise ConfigurationError(
-                f"an argument of tool {method.__qualname__} has a type that JSON schema does not "
-                f"have: {str(error).splitlines()[0]}"
-            ) from None
+        self._adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(kind)
+        self._schema = self._adapter.json_schema()
         self._names = tuple(fields)
 
     def read(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

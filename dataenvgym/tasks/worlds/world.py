@@ -161,8 +161,6 @@ class World(ABC, Generic[StateT]):
         cls.checks = {name: f for name, f in found.items() if hasattr(f, _CHECK)}
 
     def __init__(self) -> None:
-        if not isinstance(getattr(self, "name", None), str):
-            raise ConfigurationError(f"{type(self).__name__} has no name: set `name = ...`")
         state = self.initial()
         self.state: StateT = state.settled() if isinstance(state, State) else state
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import Field
 
-from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.errors import ServerError
 from dataenvgym.records import Message, Model
 from dataenvgym.tasks.judging import Judge, Judged, agreement, combine
 from dataenvgym.teachers.teacher_log import read_calls
@@ -111,15 +111,6 @@ def test_verdicts_are_cached_and_written_down(server, tmp_path):
     assert [(c.purpose, c.cached) for c in calls] == [("judge", c) for c in (0, 0, 1, 1)]
 
 
-def test_invalid_judges_are_refused(server):
-    with pytest.raises(ConfigurationError, match="teachers is empty"):
-        Judge({}, Score)
-    with pytest.raises(ConfigurationError, match="expected a teacher"):
-        Judge({"a": "gpt"}, Score)
-    with pytest.raises(ConfigurationError, match="retries is -1"):
-        Judge({"a": server.teacher()}, Score, retries=-1)
-
-
 def test_scores_are_combined_as_is_said():
     assert combine([1, 2, 6]) == 3
     assert combine([4, 4, 9], "majority") == 4
@@ -127,8 +118,6 @@ def test_scores_are_combined_as_is_said():
     assert combine([4], "majority") == 4
     assert combine([]) is None
     assert combine([4, 5], min_judges=3) is None
-    with pytest.raises(ConfigurationError, match="aggregation"):
-        combine([1], "median")
 
 
 class Inner(Model):

@@ -1,6 +1,6 @@
 """A whole conversation, scored by a rubric."""
 
-import math
+import os
 
 import pytest
 
@@ -44,15 +44,12 @@ def test_without_a_gold_answer_the_prompt_does_not_speak_of_one(server):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": [5, 5]}, r"scale is \[5, 5\], expected the lowest and the highest"),
-        *(({"scale": odd}, "scale is") for odd in ([0], [0, 1, 2], [0, "10"], [0, math.inf], 10)),
-        ({"aggregation": "maximum"}, "aggregation is 'maximum', expected one of mean, majority"),
-        ({"level": "ratio"}, "level is 'ratio', expected one of nominal"),
-        ({"min_judges": 2}, "min_judges is 2, expected 1 to 1"),
-        ({"rubric_file": "nowhere.md"}, "rubric_file: nowhere.md cannot be read"),
+        ({"scale": [5, 5]}, "scale"),
+        ({"min_judges": 2}, "min_judges"),
+        ({"rubric_file": "nowhere.md"}, "rubric_file"),
+        ({"rubric_file": os.devnull}, "rubric_file"),
         ({"prompt": {"user": "{rubric}"}}, "has no {conversation}, which it needs"),
         ({"prompt": {"user": "{conversation} {grade}"}}, "has a {grade}"),
-        ({"max_characters": 0}, "max_characters is 0"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):

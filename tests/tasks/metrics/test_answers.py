@@ -2,9 +2,7 @@
 
 from types import SimpleNamespace
 
-import pytest
-
-from dataenvgym.errors import ConfigurationError, SandboxError
+from dataenvgym.errors import SandboxError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks import Domain
 from dataenvgym.tasks.adapted_task import task_of
@@ -36,17 +34,10 @@ def test_a_task_reads_its_own_answers_else_the_stripped_message_is_the_answer(co
     assert answers_of(task(Reader()), replies) == [("7", None), (None, None), (None, None)]
 
 
-def test_a_reader_that_fails_takes_nobodys_vote_and_an_answer_is_text(completed):
+def test_a_reader_that_fails_takes_nobodys_vote(completed):
     ((answer, note),) = answers_of(task(Reader()), [completed("crash")])
     assert answer == "crash"
     assert "SandboxError: no room" in note
-
-    class Wrong(Reader):
-        def answer_class(self, instance, reply):
-            return 7
-
-    with pytest.raises(ConfigurationError, match="answer_class"):
-        answers_of(task(Wrong()), [completed("7")])
 
 
 def test_the_most_frequent_answer_founds_its_class():

@@ -9,7 +9,6 @@ from math import comb
 import numpy as np
 import pytest
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.metrics import majority_at_k, pass_at_k, pass_hat_k
 from dataenvgym.tasks.metrics.estimators import best_of_k, clustered_estimate, estimate
 
@@ -21,18 +20,6 @@ def test_pass_at_k_and_pass_hat_k_are_the_share_of_draws(c):
         draws = list(combinations(right, k))
         assert pass_at_k(6, c, k) == pytest.approx(np.mean([any(draw) for draw in draws]))
         assert pass_hat_k(6, c, k) == pytest.approx(np.mean([all(draw) for draw in draws]))
-
-
-@pytest.mark.parametrize(
-    "estimator", [pass_at_k, pass_hat_k, lambda n, c, k: majority_at_k([(n, c)], 0, k)]
-)
-def test_more_than_there_are_cannot_be_drawn(estimator):
-    with pytest.raises(ConfigurationError, match="samples=5"):
-        estimator(4, 2, 5)
-    with pytest.raises(ConfigurationError, match="k is 0"):
-        estimator(4, 2, 0)
-    with pytest.raises(ConfigurationError, match="ones of"):
-        pass_at_k(4, 5, 1)
 
 
 def counted(classes: list[tuple[int, int]], silent: int, k: int) -> float:

@@ -182,12 +182,6 @@ def test_a_value_that_is_not_a_reply_is_a_bug(make, value):
         rollout(make(lambda c: value), instances(3), Echo, sampling=SAMPLING)
 
 
-def test_impossible_sizes_are_refused():
-    for options in ({"chunk_size": 0}, {"threads": 0}):
-        with pytest.raises(ConfigurationError, match="expected 1 or more"):
-            rollout(Predictor(say_digits), [], Echo, sampling=SAMPLING, **options)
-
-
 class Graded(TaskEnvironment):
     """Scores each message by its length; instance 1 gets a score that is none."""
 

@@ -128,13 +128,3 @@ def test_a_conversation_that_ends_in_another_thread_meanwhile_ends_no_other_one(
 
     completed = rollout(Remote(say_digits), instances(2), Telling, sampling=SAMPLING, threads=2)
     assert [(c.was_correct, len(c.transcript)) for c in completed] == [(True, 2)] * 2
-
-
-@pytest.mark.parametrize("given", [None, "yes"])
-def test_a_submit_that_gives_no_future_breaks_its_contract(given):
-    class Forgetful(Submitting):
-        def submit(self, conversation, sampling):
-            return given
-
-    with pytest.raises(PredictionError, match=f"returned {given!r}"):
-        rollout(Forgetful(say_digits), instances(2), Echo, sampling=SAMPLING)

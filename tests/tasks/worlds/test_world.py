@@ -181,15 +181,6 @@ def test_a_check_that_fails_is_a_fault_of_the_world(lamps, name, arguments, comp
         lamps.holds("is_onn", {})
 
 
-def test_a_world_needs_a_name():
-    class Nameless(World[State]):
-        def initial(self):
-            return State()
-
-    with pytest.raises(ConfigurationError, match="Nameless has no name"):
-        Nameless()
-
-
 class Simulator:
     """A lift that knows nothing of pydantic; copies of it are its states."""
 
