@@ -106,7 +106,6 @@ def test_impossible_options_are_users_errors(dataenvgym, folder):
         (["mine", "task.strict=1"], "task.strict is 1, expected true or false"),
         (["mine", "task.strict=[a"], "cannot be read"),
         (["mine", "task.strict=true,false"], "is not a single value"),
-        (["mine", "+task.fails=make"], "echo cannot make its environment: ValueError: no line"),
     ):
         dataenvgym.refuses(expected, "rescore", "--trust", *arguments)
 

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from dataenvgym.errors import ExternalError, check_one_of, need
+from dataenvgym.errors import ExternalError, need
 from dataenvgym.storage import read_json, write_json
 
 Variant = Literal["cpu", "cuda"]
@@ -56,13 +56,8 @@ def external_environment(name: str, variant: Variant | None = None) -> ExternalE
     Args:
         name: one of `ENVIRONMENTS`.
         variant: None uses "cuda" if there is a driver for it, else "cpu".
-
-    Raises:
-        ConfigurationError: if there are no pins for it.
     """
-    check_one_of(ENVIRONMENTS, environment=name)
     chosen: Variant = variant or ("cuda" if has_cuda() else "cpu")
-    check_one_of(get_args(Variant), variant=chosen)
     return ExternalEnvironment(name, chosen, pins_directory() / name / f"{chosen}.txt")
 
 

@@ -78,13 +78,8 @@ class Curriculum(Model):
         """The curriculum with the positions of these records; warns of records in no section.
 
         Raises:
-            ConfigurationError: if a section names a group that no record is in, or `groups` is set.
+            ConfigurationError: if a section names a group that no record is in.
         """
-        if self.groups:
-            raise ConfigurationError(
-                f"trainer.curriculum.groups is {dict(self.groups)}, and each training fills it by "
-                "the records: leave it out"
-            )
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for i, record in enumerate(records):
             found = record.kind if self.by == "kind" else getattr(record.provenance, self.by)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
 from dataenvgym import exact_json
-from dataenvgym.errors import DatasetFormatError, shorten
+from dataenvgym.errors import DatasetFormatError, first_fault, shorten
 from dataenvgym.storage import encoding_fault
 
 Stage = Literal["sft", "dpo", "kto", "pt", "scored"]
@@ -25,8 +26,10 @@ _COLUMNS = {
     "messages": "conversations",
 }
 # Further keys of an entry that we do not support: they are refused, never ignored.
-_ELSEWHERE = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
-_SELECTIONS = ("subset", "folder", "num_samples")
+_REFUSED = (
+    *("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name"),
+    *("subset", "folder", "num_samples"),
+)
 _MEDIA = ("images", "videos", "audios")
 
 
@@ -37,12 +40,10 @@ def read_info(folder: Path) -> dict[str, Any]:
         DatasetFormatError: if there is no such file, or not an object in it.
     """
     path = folder / DATASET_INFO
-    if not path.is_file():
-        raise DatasetFormatError(f"{path}: no such file, expected the datasets' entries")
-    info = loads(path.read_bytes(), f"{path}")
+    info = loads(path.read_bytes(), f"{path}") if path.is_file() else None
     if not isinstance(info, dict):
         raise DatasetFormatError(
-            f"{path}: found {shorten(repr(info))}, expected an object of entries"
+            f"{path}: found {shorten(repr(info))}, expected a file with an object of entries"
         )
     return info
 
@@ -81,74 +82,6 @@ def dataset_info_entry(stage: Stage, formatting: Formatting, file_name: str) -> 
     return entry | {"ranking": True} if stage == "dpo" else entry
 
 
-@dataclass(frozen=True)
-class DatasetEntry:
-    """An entry, with LLaMA-Factory's defaults filled in.
-
-    Attributes:
-        file_name: of the file (or folder of files) with the rows.
-        formatting: "alpaca", "sharegpt" or "openai" (turns that may have `tool_calls`).
-        ranking: whether each row has a chosen and a rejected answer.
-        columns: LLaMA-Factory's name of a column -> its name in the file.
-        tags: LLaMA-Factory's name of a tag -> its value in the file.
-    """
-
-    file_name: str
-    formatting: str
-    ranking: bool
-    columns: Mapping[str, str]
-    tags: Mapping[str, str]
-
-    @classmethod
-    def parse(cls, entry: Any) -> DatasetEntry:
-        """Parse an entry of `dataset_info.json`.
-
-        Raises:
-            DatasetFormatError: with the value found and the one expected.
-        """
-        if not isinstance(entry, Mapping):
-            raise DatasetFormatError(f"the entry is {shorten(repr(entry))}, expected an object")
-        for key in _ELSEWHERE:
-            if entry.get(key):
-                raise DatasetFormatError(
-                    f"the entry has {key!r} ({entry[key]!r}), expected 'file_name': only files "
-                    "beside dataset_info.json are read"
-                )
-        for key in _SELECTIONS:
-            if entry.get(key) is not None:
-                raise DatasetFormatError(f"the entry has {key!r}, expected none: all rows are read")
-        if entry.get("split", "train") not in ("train", None):
-            raise DatasetFormatError(f"'split' is {entry['split']!r}, expected 'train'")
-        file_name = entry.get("file_name")
-        if not isinstance(file_name, str) or not file_name:
-            raise DatasetFormatError(
-                f"'file_name' is {shorten(repr(file_name))}, expected a file's name"
-            )
-        formatting = entry.get("formatting") or "alpaca"
-        if formatting not in ("alpaca", "sharegpt", "openai"):
-            raise DatasetFormatError(
-                f"'formatting' is {formatting!r}, expected 'alpaca', 'sharegpt' or 'openai'"
-            )
-        columns = _names(entry, "columns", _COLUMNS)
-        if media := [name for name in _MEDIA if name in columns]:
-            raise DatasetFormatError(f"'columns' has {media}, expected text only")
-        tags = _names(entry, "tags", OPENAI_TAGS if formatting == "openai" else TAGS)
-        return cls(
-            file_name=file_name,
-            formatting=formatting,
-            ranking=bool(entry.get("ranking", False)),
-            columns=columns,
-            tags=tags | {"calls_tag": "tool_calls"} if formatting == "openai" else tags,
-        )
-
-
-def _names(entry: Mapping[str, Any], key: str, defaults: Mapping[str, str]) -> dict[str, str]:
-    names = entry.get(key, defaults)
-    if not isinstance(names, Mapping) or not all(isinstance(v, str | None) for v in names.values()):
-        raise DatasetFormatError(f"{key!r} is {shorten(repr(names))}, expected an object of names")
-    return {name: value for name, value in names.items() if value}
-
-
 TAGS: Mapping[str, str] = {
     "role_tag": "from",
     "content_tag": "value",
@@ -169,7 +102,52 @@ _ROLES = {
 }
 
 
-def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]:
+class DatasetEntry(BaseModel):
+    """An entry, with LLaMA-Factory's defaults filled in.
+
+    Attributes:
+        file_name: of the file (or folder of files) with the rows.
+        formatting: "alpaca", "sharegpt" or "openai" (turns that may have `tool_calls`).
+        ranking: whether each row has a chosen and a rejected answer.
+        columns: LLaMA-Factory's name of a column -> its name in the file.
+        tags: LLaMA-Factory's name of a tag -> its value in the file.
+    """
+
+    file_name: str = Field(min_length=1)
+    split: Literal["train"] = "train"
+    formatting: Literal["alpaca", "sharegpt", "openai"] = "alpaca"
+    ranking: bool = False
+    columns: dict[str, str | None] = {**_COLUMNS}
+    tags: dict[str, str | None] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _supported(cls, entry: Any) -> Any:
+        if not isinstance(entry, Mapping):
+            return entry
+        names = {*filter(entry.get, _REFUSED)} | {*_MEDIA} & {*(entry.get("columns") or ())}
+        if names:
+            raise ValueError(f"it has {sorted(names)}, expected all rows of a text file beside it")
+        given = {key: value for key, value in entry.items() if value or key == "file_name"}
+        tags = given.get("tags", OPENAI_TAGS)
+        if given.get("formatting") == "openai" and isinstance(tags, Mapping):
+            return {**given, "tags": {**tags, "calls_tag": "tool_calls"}}
+        return {"tags": TAGS, **given}
+
+    @classmethod
+    def parse(cls, entry: Any) -> DatasetEntry:
+        """Parse an entry of `dataset_info.json`.
+
+        Raises:
+            DatasetFormatError: with the value found and the one expected.
+        """
+        try:
+            return cls.model_validate(entry)
+        except ValidationError as error:
+            raise DatasetFormatError(first_fault(error)) from None
+
+
+def parse_turn(turn: Any, tags: Mapping[str, str | None], where: str) -> dict[str, Any]:
     """The message of a turn, as a mapping for `Message`.
 
     Raises:
@@ -179,7 +157,7 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
         raise DatasetFormatError(f"{where} is {shorten(repr(turn))}, expected an object")
     if tags == OPENAI_TAGS and "from" in turn:  # LLaMA-Factory's own tags, also there
         tags = {**OPENAI_TAGS, **TAGS}
-    tag_of = {tags[tag]: tag for tag in _ROLES if tag in tags}
+    tag_of = {own: tag for tag in _ROLES if (own := tags.get(tag))}
     role_key, content_key = tags.get("role_tag", ""), tags.get("content_tag", "")
     role, content = turn.get(role_key), turn.get(content_key)
     if not isinstance(role, str) or role not in tag_of:
@@ -187,14 +165,9 @@ def parse_turn(turn: Any, tags: Mapping[str, str], where: str) -> dict[str, Any]
             f"{where}, key {role_key!r} is {shorten(repr(role))}, expected one of {sorted(tag_of)}"
         )
     listed = turn.get(tags.get("calls_tag")) if _ROLES[tag_of[role]] == "assistant" else None
-    content = "" if content is None and listed else content
-    if not isinstance(content, str):
-        raise DatasetFormatError(
-            f"{where}, key {content_key!r} is {shorten(repr(content))}, expected a string"
-        )
     if listed:
-        return {"role": "assistant", "content": content, "tool_calls": _calls(listed, where)}
-    if tag_of[role] == "function_tag":
+        return {"role": "assistant", "content": content or "", "tool_calls": _calls(listed, where)}
+    if tag_of[role] == "function_tag" and isinstance(content, str):
         return {"role": "assistant", **_parse_calls(content, where)}
     return {"role": _ROLES[tag_of[role]], "content": content}
 
@@ -217,17 +190,11 @@ def _calls(calls: Any, where: str) -> list[dict[str, Any]]:
     """The calls in a list, or one; in OpenAI's form, too, whose arguments are JSON text."""
     found = []
     for call in calls if isinstance(calls, list) else [calls]:
-        call = call.get("function", call) if isinstance(call, Mapping) else call
-        if not isinstance(call, Mapping) or not {"name", "arguments"} <= call.keys():
-            raise DatasetFormatError(
-                f"{where}, the function call is {shorten(repr(call))}, expected an object with "
-                "'name' "
-                "and 'arguments'"
-            )
-        arguments = call["arguments"]
+        call = call.get("function", call) if isinstance(call, Mapping) else {}
+        arguments = call.get("arguments")
         if isinstance(arguments, str):
             arguments = from_json(arguments or "{}", f"{where}, the arguments of the call")
-        found.append({"name": call["name"], "arguments": arguments})
+        found.append({"name": call.get("name"), "arguments": arguments})
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +56,13 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
                 f"{folder / DATASET_INFO}: no dataset {name!r} there, expected one of "
                 f"{sorted(info)}.{did_you_mean(name, info)}"
             )
-        try:
+        with _placed(f"{folder / DATASET_INFO}, {name!r}"):
             entry = DatasetEntry.parse(info[name])
-        except DatasetFormatError as error:
-            raise DatasetFormatError(f"{folder / DATASET_INFO}, {name!r}: {error}") from None
         for path in _files(folder / entry.file_name):
             for where, row in _read_rows(path):
-                try:
-                    yield parse_row(row, entry)
-                except (DatasetFormatError, InvalidRecordError) as error:
-                    raise DatasetFormatError(f"{path}, {where}: {error}") from None
+                with _placed(f"{path}, {where}"):
+                    record = parse_row(row, entry)
+                yield record
 
 
 def read_sdpo_pairs(path: Path) -> Iterator[PreferenceDatum]:
@@ -82,10 +80,18 @@ def read_sdpo_pairs(path: Path) -> Iterator[PreferenceDatum]:
             "better one after it"
         )
     for (where, worse), (_, better) in zip(rows[::2], rows[1::2], strict=True):
-        try:
-            yield _pair_of(*(parse_row(row, _DIALOGUE) for row in (worse, better)))
-        except (DatasetFormatError, InvalidRecordError) as error:
-            raise DatasetFormatError(f"{path}, {where}: {error}") from None
+        with _placed(f"{path}, {where}"):
+            pair = _pair_of(*(parse_row(row, _DIALOGUE) for row in (worse, better)))
+        yield pair
+
+
+@contextmanager
+def _placed(where: str) -> Iterator[None]:
+    """Say where a fault is."""
+    try:
+        yield
+    except (DatasetFormatError, InvalidRecordError) as error:
+        raise DatasetFormatError(f"{where}: {error}") from None
 
 
 _DIALOGUE = DatasetEntry.parse(
@@ -121,10 +127,8 @@ def _files(path: Path) -> list[Path]:
     """The files of a dataset, whose `file_name` may be a folder."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     for file in files:
-        if file.suffix not in (".json", ".jsonl"):
+        if file.suffix not in (".json", ".jsonl") or not file.is_file():
             raise DatasetFormatError(f"{file}: expected a .json or .jsonl file")
-        if not file.is_file():
-            raise DatasetFormatError(f"{file}: no such file, expected the rows there")
     return files
 
 
@@ -184,7 +188,7 @@ class _Row:
         system, history, tools = self._text("system"), self._history(), self._tools()
         turns = [*(turn for pair in history for turn in pair), text]
         if tools:
-            messages = _messages([*turns, self._needed_text("response")])
+            messages = _messages([*turns, self._text("response", needed=True)])
             return {"kind": "chat", "messages": messages, "system": system, "tools": tools}
         values: dict[str, Any] = {"system": system}
         if self._answer_kind == "preference" and not text:  # such as a tool's empty result
@@ -195,7 +199,7 @@ class _Row:
         if self._answer_kind == "preference":
             values |= {side: self._answer(side) for side in ("chosen", "rejected")}
         else:
-            values["output"] = self._needed_text("response")
+            values["output"] = self._text("response", needed=True)
         return values | self._kind()
 
     def turns(self) -> dict[str, Any]:
@@ -249,18 +253,12 @@ class _Row:
                 ) from None
             is_scored = any(weight is not None for weight in weights)
             return {"kind": "scored", "weights": weights} if is_scored else {}
-        column, weights = self._column("weights")
-        if not isinstance(weights, list):
-            raise _unlike(column, weights, "a list of numbers")
-        return {"kind": "scored", "weights": weights}
+        return {"kind": "scored", "weights": self._column("weights")[1]}
 
     def _kind(self) -> dict[str, Any]:
         if self._answer_kind != "kto":
             return {"kind": self._answer_kind or "supervised"}
-        column, tag = self._column("kto_tag")
-        if not isinstance(tag, bool):
-            raise _unlike(column, tag, "true or false")
-        return {"kind": "kto", "desirable": tag}
+        return {"kind": "kto", "desirable": self._column("kto_tag")[1]}
 
     def _plain(self, messages: list[dict[str, Any]], column: str, *, first: str) -> list[str]:
         """The texts of messages that must alternate and call no tools, beginning with `first`."""
@@ -268,11 +266,7 @@ class _Row:
         for i, message in enumerate(messages):
             wanted = roles[i % 2]
             if message["role"] != wanted or message.get("tool_calls"):
-                raise DatasetFormatError(
-                    f"column {column!r} has role {message['role']!r}"
-                    f"{' with tool calls' if message.get('tool_calls') else ''}, expected "
-                    f"{wanted!r}: preference and KTO records are plain exchanges"
-                )
+                raise _unlike(column, message, f"role {wanted!r}, without calls")
         return [message["content"] for message in messages]
 
     def _column(self, name: str) -> tuple[str, Any]:
@@ -280,9 +274,9 @@ class _Row:
         column = self._entry.columns.get(name)
         return (column, self._row.get(column)) if column else (name, None)
 
-    def _text(self, name: str) -> str:
+    def _text(self, name: str, *, needed: bool = False) -> str:
         column, value = self._column(name)
-        if value is not None and not isinstance(value, str):
+        if not isinstance(value, str) and (needed or value is not None):
             raise _unlike(column, value, "a string")
         return value or ""
 
@@ -290,17 +284,11 @@ class _Row:
         """A text, or the turns of a segment."""
         column, value = self._column(side)
         if not isinstance(value, list):
-            return self._needed_text(side)
+            return self._text(side, needed=True)
         return [
             parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
             for i, turn in enumerate(value)
         ]
-
-    def _needed_text(self, name: str) -> str:
-        column, value = self._column(name)
-        if value is None:
-            raise _unlike(column, value, "a string")
-        return self._text(name)
 
     def _history(self) -> list[tuple[str, str]]:
         column, value = self._column("history")

@@ -30,7 +30,7 @@ from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_me
 from dataenvgym.interfaces import TrainerInterface
 from dataenvgym.options import Given
 from dataenvgym.records import Model
-from dataenvgym.students.llama_factory.curriculum import Curriculum, Section
+from dataenvgym.students.llama_factory.curriculum import Curriculum
 from dataenvgym.students.llama_factory.options import OneTraining, Schedule, TrainingOptions
 
 
@@ -70,7 +70,7 @@ class TrainingConfig(Model):
 
     Attributes:
         model_name_or_path, dataset, dataset_dir, output_dir: None until the place of the training
-            is known; `write` needs them.
+            is known.
         adapter_name_or_path: the adapter to continue; None starts a new one.
         dataset: one name, or several with commas between.
         template: name of a LLaMA-Factory template; None uses the tokenizer's own chat template.
@@ -182,44 +182,35 @@ class TrainingConfig(Model):
 
     def __init__(self, **options: Unpack[OneTraining]) -> None:
         given: dict[str, Any] = {**options}
+        for name in given:
+            if name not in TrainingConfig.model_fields:
+                raise ConfigurationError(
+                    f"{name!r} is not a training option."
+                    f"{did_you_mean(name, TrainingConfig.model_fields)} One of LLaMA-Factory "
+                    "without a field here is expected in 'extra'"
+                )
         try:
             super().__init__(**given)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            name = ".".join(map(str, first["loc"]))
-            known = {**TrainingConfig.model_fields}
-            if len(first["loc"]) > 1:
-                known = {**Curriculum.model_fields, **Section.model_fields}
-            if first["type"] != "extra_forbidden":
-                raise ConfigurationError(first_fault(error)) from None
-            raise ConfigurationError(
-                f"{name!r} is not a training option.{did_you_mean(str(first['loc'][-1]), known)} "
-                "One of LLaMA-Factory without a field here is expected in 'extra'"
-            ) from None
+            raise ConfigurationError(first_fault(error)) from None
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingConfig:
-        for name in self.extra:
-            if name in type(self).model_fields:
-                raise ValueError(f"{name!r} is in 'extra', expected it as an option of its own")
-        if self.bf16 and self.fp16:
-            raise ValueError("bf16 and fp16 are on, expected one at most")
-        if self.chat_template_kwargs and "enable_thinking" in self.extra:
-            raise ValueError(
-                f"enable_thinking is {self.extra['enable_thinking']!r} in trainer.extra, and "
-                f"predictor.chat_template_kwargs is {self.chat_template_kwargs}, which holds for "
-                "the trainer, too: leave it out of trainer.extra"
-            )
-        if self.curriculum is not None and self.max_steps > 0:
-            raise ValueError(
-                f"max_steps is {self.max_steps} and curriculum is set, expected one of them"
-            )
-        for name in ("scored_clip_high", "scored_clip_dual"):
-            if self.scored_clip is None and getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)} and scored_clip is not set, expected both: "
-                    "set scored_clip (0.2 is usual)"
-                )
+        bounds = self.scored_clip_high, self.scored_clip_dual
+        for is_idle, name in (
+            (self.curriculum is not None and self.max_steps > 0, "max_steps, with a curriculum"),
+            (
+                self.scored_clip is None and any(bounds),
+                "scored_clip_high or scored_clip_dual, without scored_clip (0.2 is usual)",
+            ),
+            (
+                bool(self.chat_template_kwargs) and "enable_thinking" in self.extra,
+                "extra.enable_thinking, beside predictor.chat_template_kwargs",
+            ),
+            (bool(self.extra.keys() & type(self).model_fields), "extra, of an option of its own"),
+        ):
+            if is_idle:
+                raise ValueError(f"the trainer would not use {name}: leave it out")
         return self
 
     def with_options(self, **options: Unpack[OneTraining]) -> TrainingConfig:
@@ -240,16 +231,11 @@ class TrainingConfig(Model):
         if (wanted := self.effective_batch_size) is None:
             return self
         together = self.per_device_train_batch_size * n_devices
-        if wanted % together:
+        if wanted % together or self.gradient_accumulation_steps not in (1, wanted // together):
             raise ConfigurationError(
-                f"effective_batch_size is {wanted}, expected a multiple of {together}: "
-                f"per_device_train_batch_size is {self.per_device_train_batch_size}, and there "
-                f"{'is 1 device' if n_devices == 1 else f'are {n_devices} devices'}"
-            )
-        if self.gradient_accumulation_steps not in (1, wanted // together):
-            raise ConfigurationError(
-                f"gradient_accumulation_steps is {self.gradient_accumulation_steps} and "
-                f"effective_batch_size is {wanted}, expected one of them"
+                f"effective_batch_size is {wanted}, expected a multiple of {together} "
+                f"(per_device_train_batch_size times {n_devices}, the number of devices), and no "
+                "gradient_accumulation_steps"
             )
         return self.with_options(gradient_accumulation_steps=wanted // together)
 
@@ -276,32 +262,12 @@ class TrainingConfig(Model):
         LLaMA-Factory resolves paths against its working folder. So that it may be started anywhere,
         they are written absolute (a model or adapter that is not a folder here is a name on the
         Hugging Face hub, and stays).
-
-        Raises:
-            ConfigurationError: if a path or the dataset is not known yet, or if its name contains
-                characters that LLaMA-Factory would interpret.
         """
         options = self.options()
-        needed = ("model_name_or_path", "dataset", "dataset_dir", "output_dir")
-        if missing := [name for name in needed if not options.get(name)]:
-            raise ConfigurationError(f"{missing} not set, expected before {path.name} is written")
         for name in ("model_name_or_path", "adapter_name_or_path", "dataset_dir", "output_dir"):
             value = options.get(name)
             if isinstance(value, str) and (name.endswith("_dir") or Path(value).is_dir()):
                 options[name] = os.path.abspath(value)
-        # the next training continues from this one
-        adapters = (str(options.get("adapter_name_or_path", "")), str(options["output_dir"]))
-        for adapter in (path for path in adapters if "," in path and os.path.isabs(path)):
-            raise ConfigurationError(
-                f"an adapter's folder is {adapter!r}, expected no comma in a folder's name: "
-                "LLaMA-Factory would take it for several"
-            )
-        for name, value in options.items():
-            if isinstance(value, str) and "${" in value:
-                raise ConfigurationError(
-                    f"{name} is {value!r}, expected no '${{' in it: LLaMA-Factory reads the file "
-                    "with OmegaConf, which takes that for a reference"
-                )
         storage.write_text(
             path, yaml.dump(options, Dumper=_Dumper, sort_keys=False, width=math.inf)
         )
@@ -352,15 +318,7 @@ def options_of(trainer: TrainerInterface) -> TrainingConfig:
 
     A predictor adds the options of one training: stage, student, dataset, folders, adapter to
     continue and seed.
-
-    Raises:
-        ConfigurationError: if it cannot train.
     """
-    if not isinstance(trainer, TrainerInterface):
-        raise ConfigurationError(
-            f"the trainer is a {type(trainer).__name__}, which has no `train(config_path) -> "
-            "Path`: expected the methods of dataenvgym.students.trainers.TrainerInterface"
-        )
     return getattr(trainer, "config", None) or TrainingConfig()
 
 

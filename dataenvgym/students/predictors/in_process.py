@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from pydantic import PositiveInt
+
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     Failure,
     PredictorInterface,
@@ -31,7 +33,7 @@ OPTIONS = (
     *("adapter", "batch_size", "threads", "device", "dtype", "tool_format", "format"),
     "chat_template_kwargs",
 )
-_DTYPES = ("float32", "bfloat16", "float16")
+Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 class InProcessPredictor(Learner):
@@ -71,16 +73,14 @@ class InProcessPredictor(Learner):
         trainer: TrainerInterface | None = None,
         *,
         adapter: str | Path | None = None,
-        batch_size: int = 64,
-        threads: int = 2,
+        batch_size: PositiveInt = 64,
+        threads: PositiveInt = 2,
         device: str = "cpu",
-        dtype: str = "float32",
+        dtype: Dtype = "float32",
         tool_format: str | None = None,
         format: StudentFormat = "chat",
         chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        check_at_least(1, batch_size=batch_size, threads=threads)
-        check_one_of(_DTYPES, dtype=dtype)
         super().__init__(
             student,
             trainer or InProcessTrainer(threads=threads, device=device),

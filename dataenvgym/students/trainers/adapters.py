@@ -23,7 +23,7 @@ from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from peft.tuners.lora import Linear
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import set_peft_model_state_dict
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
@@ -64,6 +64,17 @@ class _Options(BaseModel):
     use_rslora: bool = False
     use_dora: bool = False
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_others(cls, config: Any) -> Any:
+        if isinstance(config, dict) and config.get("peft_type") == "LORA":
+            for name in sorted(_set_options(config) - cls.model_fields.keys() - _ALSO):
+                raise ValueError(
+                    f"{name} is set, expected null: merge this adapter into its student with "
+                    "PEFT, and take that as the student"
+                )
+        return config
+
 
 # The names of the weights say where the layers are, without a stranger's regular expressions.
 _PLACES = ("exclude_modules", "layers_to_transform", "layers_pattern")
@@ -91,19 +102,10 @@ class Adapter:
         try:
             config = read_json(folder / _CONFIG_FILE)
             weights = load_file(folder / _WEIGHTS_FILE)
-        except (ValueError, OSError, SafetensorError) as error:
-            raise AdapterError(f"the adapter in {folder} is broken: {error}") from error
-        config = config if isinstance(config, dict) else {"peft_type": config}
-        unknown = sorted(_set_options(config) - _Options.model_fields.keys() - _ALSO)
-        if unknown and config.get("peft_type") == "LORA":
-            raise AdapterError(
-                f"{folder / _CONFIG_FILE}: {unknown[0]} is set, expected null: merge this adapter "
-                "into its student with PEFT, and take that as the student"
-            )
-        try:
             _Options.model_validate(config)
-        except ValidationError as error:
-            raise AdapterError(f"{folder / _CONFIG_FILE}: {first_fault(error)}") from None
+        except (ValueError, OSError, SafetensorError) as error:
+            why = first_fault(error) if isinstance(error, ValidationError) else error
+            raise AdapterError(f"the adapter in {folder} is broken: {why}") from error
         return cls(config, weights)
 
     @classmethod
@@ -317,13 +319,11 @@ def stacked(adapters: Sequence[Adapter]) -> Adapter:
     """
     first = adapters[0]
     for adapter in adapters:
-        if unusual := _unusual(adapter):
+        if unusual := _unusual(adapter) or adapter.weights.keys() ^ first.weights.keys():
             raise AdapterError(
-                f"an adapter has {', '.join(sorted(unusual))}, and only plain LoRA adapters can be "
-                "stacked: merge them into the student instead"
+                f"an adapter has {', '.join(sorted(unusual))}, and only plain LoRA adapters of the "
+                "same layers can be stacked: merge them into the student instead"
             )
-        if adapter.weights.keys() != first.weights.keys():
-            raise AdapterError("adapters of different layers cannot be stacked")
     weights = {}
     for name in first.weights:
         if ".lora_A." in name:

@@ -7,13 +7,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
 
-from dataenvgym.errors import (
-    ConfigurationError,
-    DatasetFormatError,
-    TrainingError,
-    UnsupportedStageError,
-    check_at_least,
-)
+from pydantic import PositiveInt
+
+from dataenvgym.errors import DatasetFormatError, TrainingError
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.students.llama_factory import (
@@ -67,9 +63,8 @@ class InProcessTrainer:
     passes_options_to: ClassVar = TrainingConfig
 
     def __init__(
-        self, *, threads: int = 2, device: str = "cpu", **options: Unpack[TrainingOptions]
+        self, *, threads: PositiveInt = 2, device: str = "cpu", **options: Unpack[TrainingOptions]
     ) -> None:
-        check_at_least(1, threads=threads)
         refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device
@@ -214,10 +209,7 @@ def _objective(
         )
     check_cut(found, cutoff, are_texts=stage == "pt")
     pad = padder(padding_token(tokenizer), base.device)
-    if left_out and stage != "sft":
-        raise UnsupportedStageError(
-            f"records are left out in stage {stage!r}, expected 'sft': train without them instead"
-        )
+    assert not left_out or stage == "sft", "records are left out in stage sft only"
     if stage in ("sft", "pt"):
         if stage == "sft" and config.extra.get("train_on_prompt"):
             found = [with_all_labels(example) for example in found]
@@ -238,22 +230,19 @@ def _reference(config: TrainingConfig, base: Any) -> Any:
 def _records(config: TrainingConfig) -> list[TrainingDatum]:
     folder, names = Path(needed(config, "dataset_dir")), needed(config, "dataset")
     records = list(read_dataset(folder, names))
-    if not records:
-        raise TrainingError(f"the dataset {names!r} in {folder} has no records")
-    for i, record in enumerate(records):
-        if stage_of(record) != config.stage:
-            raise DatasetFormatError(
-                f"the dataset {names!r} in {folder} has a record of kind {record.kind!r} "
-                f"(number {i}), expected records for stage {config.stage!r}"
-            )
+    if {stage_of(record) for record in records} != {config.stage}:
+        kinds = sorted({record.kind for record in records})
+        raise DatasetFormatError(
+            f"the dataset {names!r} in {folder} has {len(records)} records {kinds}, expected "
+            f"some, and all for stage {config.stage!r}"
+        )
     return records
 
 
 def needed(config: TrainingConfig, name: str) -> str:
-    """A path or name that each training has; ConfigurationError if it is not set."""
+    """A path or name that each training has."""
     value: str | None = getattr(config, name)
-    if not value:
-        raise ConfigurationError(f"{name} is not set, expected it in the training's file")
+    assert value, name
     return value
 
 

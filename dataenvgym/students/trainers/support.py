@@ -6,7 +6,7 @@ name. Options that have no effect on the records at hand get a warning, with any
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -65,86 +65,55 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
             f"stage is {config.stage!r}, expected one of {', '.join(STAGES)}: the in-process "
             "trainer has no other; LLaMA-Factory itself has"
         )
-    options = config.options()
+    options = {**config.options(), **config.extra}
     wrong = _wrong(config, stages or (config.stage,))
     if stages:  # typed by a user; a file for LLaMA-Factory may have them, with their defaults
         typed = {"save_strategy": "no", "report_to": "none", "template": None}
-        wrong += [(n, repr(v)) for n, v in typed.items() if getattr(config, n) != v]
-    for name, expected in wrong:
+        wrong |= {n: repr(v) for n, v in typed.items() if getattr(config, n) != v}
+    unknown = sorted(set(config.extra) - {*EXTRA, *_WITHOUT_EFFECT})
+    wrong |= dict.fromkeys(unknown, f"none, or one of {', '.join(sorted(EXTRA))}")
+    for name, expected in wrong.items():
         raise UnsupportedStageError(
             f"{name} is {options[name]!r}, expected {expected}: the in-process trainer has no "
             "other; LLaMA-Factory itself has"
         )
-    if unknown := sorted(set(config.extra) - {*EXTRA, *_WITHOUT_EFFECT}):
-        raise UnsupportedStageError(
-            f"the in-process trainer does not have {unknown}; beyond the fields of TrainingConfig "
-            f"it has {sorted(EXTRA)}. LLaMA-Factory itself has more"
-        )
 
 
-def _wrong(config: TrainingConfig, stages: Sequence[str]) -> list[tuple[str, str]]:
+def _wrong(config: TrainingConfig, stages: Sequence[str]) -> dict[str, str]:
     """The options with a value that no stage supports, and the supported values."""
     # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
     has_shares = extra_number(config, "preprocessing_num_workers", 1) > 1
-    is_packed = config.packing and set(stages) == {"pt"}
+    is_shared = has_shares and (
+        set(stages) == {"kto"} or (config.packing and set(stages) == {"pt"})
+    )
     student, reference = config.model_name_or_path, config.extra.get("ref_model")
-    checks = [
-        ("do_train", config.do_train, "True"),
-        ("finetuning_type", config.finetuning_type == "lora", "'lora'"),
-        ("use_dora", not config.use_dora, "False"),
-        ("quantization_bit", config.quantization_bit is None, "none"),
-        ("deepspeed", config.deepspeed is None, "none"),
-        (
-            "template",
-            config.template in (None, "empty"),
-            "none (the tokenizer's own chat template is used)",
-        ),
-        ("packing", not config.packing or "pt" in stages, "False outside stage 'pt'"),
-        (
-            "preprocessing_num_workers",
-            not has_shares or not (is_packed or set(stages) == {"kto"}),
-            "1 in stage 'kto', and in 'pt' with packing",
-        ),
-        (
-            "train_on_prompt",
-            isinstance(config.extra.get("train_on_prompt", False), bool),
-            "True or False",
-        ),
-        ("fp16", not config.fp16, "False (bf16 is there)"),
-        ("pure_bf16", not config.extra.get("pure_bf16"), "False (bf16 is there)"),
-        ("pref_loss", config.pref_loss == "sigmoid", "'sigmoid'"),
-        ("pref_ftx", not config.pref_ftx or set(stages) != {"kto"}, "0 in stage 'kto'"),
-        ("ref_model", not student or reference in (None, student), "the student itself"),
-    ]
-    return [(name, expected) for name, is_right, expected in checks if not is_right]
+    checks = (
+        ("do_train", not config.do_train, "True"),
+        ("finetuning_type", config.finetuning_type != "lora", "'lora'"),
+        ("use_dora", config.use_dora, "False"),
+        ("quantization_bit", config.quantization_bit is not None, "none"),
+        ("deepspeed", config.deepspeed is not None, "none"),
+        ("template", config.template not in (None, "empty"), "none (it uses the tokenizer's own)"),
+        ("packing", config.packing and "pt" not in stages, "False outside stage 'pt'"),
+        ("preprocessing_num_workers", is_shared, "1 in stage 'kto', and in 'pt' with packing"),
+        ("fp16", config.fp16, "False (bf16 is there)"),
+        ("pure_bf16", config.extra.get("pure_bf16"), "False (bf16 is there)"),
+        ("pref_loss", config.pref_loss != "sigmoid", "'sigmoid'"),
+        ("pref_ftx", config.pref_ftx and set(stages) == {"kto"}, "0 in stage 'kto'"),
+        ("ref_model", student and reference not in (None, student), "the student itself"),
+    )
+    return {name: expected for name, is_wrong, expected in checks if is_wrong}
 
 
 def extra_number(config: TrainingConfig, name: str, default: float) -> float:
-    """A number among the options that are not fields of `TrainingConfig`.
-
-    Raises:
-        ConfigurationError: if it is not a number.
-    """
-    value = config.extra.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigurationError(f"{name} is {value!r}, expected a number")
+    """A number among the options that are not fields of `TrainingConfig`."""
+    value: Any = config.extra.get(name, default)
     return float(value)
 
 
-_STAGES: Mapping[str, tuple[str, ...]] = {
-    "pref_beta": ("dpo", "kto"),
-    "pref_ftx": ("dpo", "kto"),
-    "pref_discount": ("dpo",),
-    "pref_loss": ("dpo",),
-    "kto_chosen_weight": ("kto",),
-    "kto_rejected_weight": ("kto",),
-    "scored_reduction": ("scored",),
-    "scored_clip": ("scored",),
-    "scored_clip_high": ("scored",),
-    "scored_clip_dual": ("scored",),
-    "scored_kl": ("scored",),
-}
-_CONVERSIONS = {"scored_threshold": "sft", "scored_segment": "dpo"}
+_BOTH = ("pref_beta", "pref_ftx")  # for stage `kto`, too
+_PREFIXES = {"pref_": "dpo", "kto_": "kto", "scored_": "scored"}
+_CONVERSIONS = {"scored_threshold": "sft", "scored_segment": "dpo"}  # and `scored_as` itself
 
 
 def warn_of_idle_options(
@@ -159,9 +128,11 @@ def warn_of_idle_options(
     default = TrainingConfig()
     has_scored = any(isinstance(record, ScoredDatum) for record in records)
     use = {
-        name: f"for stage {' or '.join(stages)}"
-        for name, stages in _STAGES.items()
-        if stage not in stages
+        name: f"for stage {own}"
+        for prefix, own in _PREFIXES.items()
+        for name in TrainingConfig.model_fields
+        if name.startswith(prefix) and name not in ("scored_as", *_CONVERSIONS)
+        if stage != own and not (stage == "kto" and name in _BOTH)
     }
     use |= {
         name: f"for scored records with scored_as={kind}"

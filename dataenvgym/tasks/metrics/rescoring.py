@@ -244,11 +244,10 @@ def rescore_folder(
     judged = rescore(task, instances, drawn, run=files.directory.name)
     rescored = tuple(r for r, _ in judged)
     completed = [c for _, c in judged]
-    tried = task
-    tallies = tally_all(tried, list(saved.values()), ((s.instance_id, s) for s in drawn))
+    tallies = tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn))
     done = [s.completed(saved[s.instance_id]) for s in drawn]
     before = results_of(task, tallies, done, metrics, samples, results_before(files))
-    tallies = tally_all(tried, list(instances.values()), ((r.instance_id, r) for r in rescored))
+    tallies = tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored))
     said = None if judge is None else judge_samples(files, judge, completed, samples)
     after = results_of(task, tallies, completed, metrics, samples, said)
     is_whole = not any(r.needs_student for r in rescored)

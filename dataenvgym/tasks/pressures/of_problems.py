@@ -90,6 +90,7 @@ class Hidden(Pressure):
     """
 
     groups: Annotated[int, Ge(2)] = 5
+    seed: int = 0
 
     def problems(self, split: Split, instances: Instances, skills: Skills) -> Instances:
         labels = permuted(skills, self.seed)[: self.groups]

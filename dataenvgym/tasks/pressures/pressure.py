@@ -24,8 +24,6 @@ class Pressure(Model):
     `skills` are the names of all skills of the task, sorted.
     """
 
-    seed: int = 0
-
     def describe(self) -> dict[str, Any]:
         """Its class and options as JSON, for the identity of an episode."""
         return {"class": type(self).__name__, **self.model_dump(mode="json")}
@@ -59,15 +57,16 @@ class Pressure(Model):
         """Why a record does not reach the student, in one word, or None."""
         return None
 
+
+class Shared(Pressure):
+    """A pressure with a share, mostly of the skills (rounded up), and a seed of its choices."""
+
+    share: Annotated[float, Gt(0), Le(1)] = 0.25
+    seed: int = 0
+
     def _draw(self, record: TrainingDatum) -> float:
         """A number in [0, 1) that depends on the seed and the texts of the record only."""
         return derive_seed(self.seed, type(self).__name__, "\n".join(record.parts())) / 2**63
-
-
-class Shared(Pressure):
-    """A pressure with a share of the skills, rounded up."""
-
-    share: Annotated[float, Gt(0), Le(1)] = 0.25
 
 
 class OnSkills(Shared):

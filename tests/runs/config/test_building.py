@@ -91,7 +91,7 @@ def build_all(overrides: list[str]) -> None:
         (["task=few_shot", "student.format=completion"], "task.max_turns is 2 and student.format"),
         (["task=pocket_code", "++task.max_turns=3", "student.format=completion"], "is 3 and"),
         (["++name=[1]"], "name is [1], expected text, such as name=first"),
-        (["task.n_validation=-3"], "n_validation is -3, expected a whole number of problems"),
+        (["task.n_validation=-3"], "n_validation is -3"),
         (["task.student=pocket-v3"], "Did you mean 'pocket-v2'?"),
         (["task.others.user=openai/NAME", "task.others.user.api_key_variable=null"], "task.others"),
         (["task.sampling.max_tokens=0"], "task.sampling.max_tokens is 0, expected 1 or more"),

@@ -29,15 +29,16 @@ def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("a.json", "the entry is 'a.json', expected an object"),
-        ({}, "'file_name' is None, expected a file's name"),
-        ({"hf_hub_url": "x/y"}, r"'hf_hub_url' \('x/y'\), expected 'file_name'"),
-        ({"file_name": "a.json", "num_samples": 5}, "'num_samples', expected none"),
-        ({"file_name": "a.json", "split": "test"}, "'split' is 'test', expected 'train'"),
-        ({"file_name": "a.json", "formatting": "jsonl"}, "'jsonl', expected 'alpaca'"),
-        ({"file_name": "a.json", "columns": {"images": "i"}}, "'images'.*, expected text only"),
-        ({"file_name": "a.json", "columns": ["text"]}, r"'columns' is \['text'\], expected an obj"),
-        ({"file_name": "a.json", "tags": {"role_tag": 1}}, "'tags' is .*, expected an object"),
+        ("a.json", "dictionary"),
+        ({}, "file_name"),
+        ({"hf_hub_url": "x/y"}, "hf_hub_url"),
+        ({"file_name": "a.json", "num_samples": 5}, "num_samples"),
+        ({"file_name": "a.json", "split": "test"}, "split"),
+        ({"file_name": "a.json", "formatting": "jsonl"}, "formatting"),
+        ({"file_name": "a.json", "columns": {"images": "i"}}, "images"),
+        ({"file_name": "a.json", "columns": ["text"]}, "columns"),
+        ({"file_name": "a.json", "tags": {"role_tag": 1}}, "tags"),
+        ({"file_name": "a.json", "tags": [1], "formatting": "openai"}, "tags"),
     ],
 )
 def test_unsupported_options_are_refused(entry, message):
@@ -92,9 +93,7 @@ def test_calls_of_other_people_are_read(value, content, count):
         ("Hi", "turn 2 is 'Hi', expected an object"),
         ({"from": "user", "value": "Hi"}, r"turn 2, key 'from' is 'user', expected one of \["),
         ({"value": "Hi"}, "turn 2, key 'from' is None, expected one of"),
-        ({"from": "human", "value": 3}, "turn 2, key 'value' is 3, expected a string"),
         ({"from": "function_call", "value": "f(x)"}, r"turn 2, the function call is .* JSON"),
-        ({"from": "function_call", "value": '{"f": 1}'}, "expected an object with 'name' and 'arg"),
         ({"from": "function_call", "value": "<think>no end {}"}, "the function call is .* JSON"),
         (
             {"from": "function_call", "value": '{"name": "f", "arguments": "x"}'},

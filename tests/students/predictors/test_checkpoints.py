@@ -205,8 +205,3 @@ def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student,
     with pytest.raises(TrainingError, match=f"returned {result}"):
         predictor.train(DATA, TrainingRun(tmp_path))
     assert answers(predictor) == before
-
-
-def test_objects_that_are_not_trainers_are_refused(tiny_student):
-    with pytest.raises(ConfigurationError, match="Path"):
-        InProcessPredictor(tiny_student, Path("x"))

@@ -139,13 +139,6 @@ def test_a_student_without_a_chat_template_is_refused_by_name(make_student, tmp_
         student.predict(ASKED, GREEDY)
 
 
-def test_options_are_checked_when_the_predictor_is_made():
-    with pytest.raises(ConfigurationError, match="batch_size is 0"):
-        InProcessPredictor(batch_size=0)
-    with pytest.raises(ConfigurationError, match="Did you mean 'float16'"):
-        InProcessPredictor(dtype="flot16")
-
-
 # --- learning ---
 
 

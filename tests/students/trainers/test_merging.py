@@ -110,7 +110,7 @@ def test_stacked_adapters_have_the_sum_of_their_effects(base, options):
 
 def test_only_plain_adapters_of_the_same_layers_are_stacked(base):
     plain, other = adapter_for(base), adapter_for(base, lora_target="q_proj")
-    with pytest.raises(AdapterError, match="different layers"):
+    with pytest.raises(AdapterError, match="same layers"):
         stacked([plain, other])
     dora = Adapter({**plain.config, "use_dora": True}, plain.weights)
     with pytest.raises(AdapterError, match="an adapter has use_dora"):

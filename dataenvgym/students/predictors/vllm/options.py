@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import PositiveFloat, PositiveInt
 
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import TrainerInterface
@@ -25,6 +27,8 @@ from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.teachers import ChatClient
 from dataenvgym.teachers.payloads import RequestForm
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,15 +90,15 @@ class VllmOptions:
     command: Free[str | Sequence[str] | None] = None
     variant: Free[Variant | None] = None
     port: Free[int | None] = None
-    dtype: str = "auto"
-    max_lora_rank: int | None = None
-    max_loras: int = 4
-    max_model_len: int | None = None
+    dtype: Dtype = "auto"
+    max_lora_rank: PositiveInt | None = None
+    max_loras: PositiveInt = 4
+    max_model_len: PositiveInt | None = None
     gpus: Free[Sequence[int] | None] = None
-    tensor_parallel_size: int = 1
-    data_parallel_size: Free[int] = 1
-    max_num_seqs: Free[int | None] = None
-    gpu_memory_utilization: Free[float | None] = None
+    tensor_parallel_size: PositiveInt = 1
+    data_parallel_size: Free[PositiveInt] = 1
+    max_num_seqs: Free[PositiveInt | None] = None
+    gpu_memory_utilization: Free[PositiveFloat | None] = None
     sleep: Free[bool] = False
     concurrency: Free[int] = 256
     timeout: Free[float] = 600.0
@@ -158,9 +162,7 @@ def served_rank(adapter: Path) -> int:
                 f"{adapter}: {name} is {config[name]!r}, expected none: vLLM has one rank and one "
                 "alpha for all layers. Set predictor=in_process, or merge it into the student"
             )
-    if not isinstance(rank := config.get("r", 1), int):
-        raise AdapterError(f"{adapter}: r is {rank!r}, expected a whole number")
-    return rank
+    return int(config.get("r", 1))
 
 
 def check_trainer(config: TrainingConfig, base_url: str | None) -> None:

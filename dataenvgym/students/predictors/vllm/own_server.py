@@ -46,7 +46,7 @@ class OwnServer(VllmServer):
         log: the server's output.
 
     Raises:
-        ConfigurationError: if the port is taken, or the command is not a program.
+        ConfigurationError: if the port is taken.
         ServerError: if it does not start, with its last output.
     """
 
@@ -55,11 +55,6 @@ class OwnServer(VllmServer):
             raise ConfigurationError(
                 f"port {options.port} is taken: set predictor.port to another, or to null for any "
                 "that is free"
-            )
-        if shutil.which(program := arguments(options, 0)[0]) is None:
-            raise ConfigurationError(
-                f"the vLLM server cannot be started, {program!r} is not a program: set "
-                "predictor.command, or leave it out and run `dataenvgym external install vllm`"
             )
         self._port = options.port or free_port()
         super().__init__(f"http://127.0.0.1:{self._port}", options)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, TrainingDatum
@@ -80,13 +80,6 @@ class VllmPredictor(Learner):
             form=tool_format,
         )
         self.sleep = given.sleep
-        kwargs = self.chat_template_kwargs
-        if kwargs and "chat_template" in (given.options or {}):
-            raise ConfigurationError(
-                f"chat_template_kwargs is {kwargs}, and predictor.options.chat_template gives the "
-                "server another template than the student's own, which training reads: put it "
-                "into the student's folder as chat_template.jinja"
-            )
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
         options.client("http://127.0.0.1")  # checks the values

@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from dataenvgym import exact_json
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of, need
+from dataenvgym.errors import ConfigurationError, need
 from dataenvgym.students.external.environments import Variant, external_environment, has_cuda
-from dataenvgym.students.predictors.vllm.options import VllmOptions
+from dataenvgym.students.predictors.vllm.options import Dtype, VllmOptions
 from dataenvgym.students.trainers.chat_format import no_chat_template
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -21,7 +21,6 @@ LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 SERVED_NAME = "student"
 """The untouched student's name on the servers that we start."""
 
-_DTYPES = ("float32", "bfloat16", "float16")
 _NOT_FOR_THE_SERVER = ("PYTHONPATH", "PYTHONHOME", "VLLM_API_KEY")
 """Variables for our own Python only, and a key that each question would then have to send."""
 
@@ -37,10 +36,6 @@ def start_options(student: str, given: VllmOptions, *, rank: int) -> VllmOptions
         ExternalError: if the pinned environment is needed and not installed.
     """
     variant: Variant = given.variant or ("cuda" if has_cuda() else "cpu")
-    check_one_of(("auto", *_DTYPES), dtype=given.dtype)
-    check_at_least(1, data_parallel_size=given.data_parallel_size)
-    if given.max_num_seqs is not None:
-        check_at_least(1, max_num_seqs=given.max_num_seqs)
     for_gpus = {"sleep": given.sleep, "data_parallel_size": given.data_parallel_size > 1}
     if variant == "cpu" and any(for_gpus.values()):
         names = " and ".join(name for name, is_set in for_gpus.items() if is_set)
@@ -48,15 +43,9 @@ def start_options(student: str, given: VllmOptions, *, rank: int) -> VllmOptions
         if given.variant is not None:
             raise error
         need(error)
-    n_gpus = given.data_parallel_size * given.tensor_parallel_size
-    if given.gpus is not None and len(given.gpus) < n_gpus:
-        raise ConfigurationError(
-            f"gpus has {len(given.gpus)} numbers, expected {n_gpus} at least: data_parallel_size "
-            f"times tensor_parallel_size"
-        )
     if given.format == "chat" and "chat_template" not in more_options(given):
         _check_chat_template(Path(student))
-    options = replace(
+    return replace(
         given,
         student=student,
         command=_command(given.command, variant),
@@ -64,12 +53,6 @@ def start_options(student: str, given: VllmOptions, *, rank: int) -> VllmOptions
         dtype=_own_dtype(student) if given.dtype == "auto" else given.dtype,
         max_lora_rank=_largest_rank(given.max_lora_rank, rank),
     )
-    for name in more_options(options):
-        if name in _values(options, 0):
-            raise ConfigurationError(
-                f"options has {name!r}, which is set by an option of the predictor itself"
-            )
-    return options
 
 
 def arguments(options: VllmOptions, port: int) -> list[str]:
@@ -144,20 +127,12 @@ def variables(options: VllmOptions, current: Mapping[str, str]) -> dict[str, str
 
 def _largest_rank(most: int | None, rank: int) -> int:
     """The value of `--max-lora-rank`: the one that was given, or the smallest that fits."""
-    fitting = [allowed for allowed in LORA_RANKS if rank <= allowed]
-    if not fitting:
+    if rank > (most or LORA_RANKS[-1]):
         raise ConfigurationError(
-            f"trainer.lora_rank is {rank}, expected {LORA_RANKS[-1]} at most: vLLM serves no larger"
+            f"an adapter has rank {rank} (trainer.lora_rank, or student.adapter), expected "
+            f"{most or LORA_RANKS[-1]} at most (predictor.max_lora_rank; null follows the adapters)"
         )
-    if most is not None and rank > most:
-        raise ConfigurationError(
-            f"an adapter has rank {rank} (trainer.lora_rank, or student.adapter), above "
-            f"max_lora_rank {most}: lower it, or set predictor.max_lora_rank={fitting[0]} (null "
-            "follows the adapters)"
-        )
-    if most is not None and most not in LORA_RANKS:
-        raise ConfigurationError(f"max_lora_rank is {most}, expected one of {LORA_RANKS}")
-    return most or fitting[0]
+    return most or next(allowed for allowed in LORA_RANKS if rank <= allowed)
 
 
 def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str, ...]:
@@ -165,20 +140,17 @@ def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str
     if command is None:
         environment = external_environment("vllm", variant).require()
         return (str(environment.python), "-P", "-m", "vllm.entrypoints.openai.api_server")
-    words = shlex.split(command) if isinstance(command, str) else list(command)
-    if not words:
-        raise ConfigurationError("command is empty, expected the words that start a vLLM server")
-    return tuple(words)
+    return tuple(shlex.split(command) if isinstance(command, str) else command)
 
 
-def _own_dtype(student: str) -> str:
+def _own_dtype(student: str) -> Dtype:
     """The floating point type of a student's weights; vLLM would convert float32 to half."""
     try:
         config = exact_json.loads((Path(student) / "config.json").read_bytes())
     except (OSError, exact_json.JSONDecodeError):
         return "auto"
     found = str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
-    return found if found in _DTYPES else "auto"
+    return cast(Dtype, found) if found in get_args(Dtype) else "auto"
 
 
 def _check_chat_template(folder: Path) -> None:

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
+
+from annotated_types import MinLen
+from pydantic import PositiveInt
 
 from dataenvgym import exact_json
 from dataenvgym.errors import (
@@ -86,16 +89,12 @@ class LlamaFactoryTrainer:
         *,
         command: Free[str | Sequence[str] | None] = None,
         warm: Free[bool] = True,
-        gpus: Sequence[int] | None = None,
-        threads: int | None = 1,
+        gpus: Annotated[Sequence[int], MinLen(1)] | None = None,
+        threads: PositiveInt | None = 1,
         variant: Free[Variant | None] = None,
         environment: Mapping[str, str] | None = None,
         **options: Unpack[TrainingOptions],
     ) -> None:
-        if threads is not None and threads < 1:
-            raise ConfigurationError(f"threads is {threads}, expected 1 or more, or None")
-        if gpus is not None and not gpus:
-            raise ConfigurationError("gpus is empty, expected numbers of GPUs, or None")
         refuse_options_of_one_training(options)
         self._options = options
         self.config = TrainingConfig(**options)
@@ -115,7 +114,7 @@ class LlamaFactoryTrainer:
         self.threads = threads
         self.variant = variant
         self._own_environment = dict(environment or {})
-        self._given = None if command is None else _words(command)
+        self._given = _words(command) if command else None
         self.command = self._given or _pinned(variant)
         self.environment = self._variables()
         self.warm = warm
@@ -154,8 +153,7 @@ class LlamaFactoryTrainer:
                 training can be started again.
         """
         config = TrainingConfig.read(config_path)
-        if not config.output_dir:
-            raise ConfigurationError(f"{config_path}: output_dir is not set")
+        assert config.output_dir, config_path
         arguments = ["train"]
         if config.stage == "scored" or _has_long_pairs(config):
             _refuse_unscored(config)
@@ -165,11 +163,6 @@ class LlamaFactoryTrainer:
         log = output.parent / LOG
         staged = output.parent / f".{config_path.name}"
         staging = output.with_name(f".{output.name}.training")
-        if _TORCHRUN in self.environment and re.search(r"\s", str(staged.absolute())):
-            raise ConfigurationError(
-                f"{str(staged.absolute())!r} has a space in it, and LLaMA-Factory hands it to "
-                "torchrun word by word: choose a folder without"
-            )
         check_before(config)
         stage(config, staging, staged)
         log.unlink(missing_ok=True)
@@ -314,8 +307,6 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
         if isinstance(command, str)
         else list(command)
     )
-    if not words:
-        raise ConfigurationError("command is empty, expected the path of `llamafactory-cli`")
     found = shutil.which(os.path.expanduser(words[0]))
     return (os.path.abspath(found) if found else words[0], *words[1:])
 
@@ -331,19 +322,15 @@ _UNSCORED = (
 
 def _refuse_unscored(config: TrainingConfig) -> None:
     """Refuse options that our changes of LLaMA-Factory do not support."""
-    if config.stage == "dpo":
-        if config.pref_discount is not None and config.extra.get("ld_alpha") is not None:
-            raise UnsupportedStageError(
-                f"ld_alpha is {config.extra['ld_alpha']!r} and pref_discount is "
-                f"{config.pref_discount}, expected one of them: both weigh tokens"
-            )
-        return
     options = {"packing": config.packing, **config.extra}
-    for name in ("packing", *_UNSCORED):
+    names: tuple[str, ...] = ("packing", *_UNSCORED)
+    if config.stage == "dpo":
+        names = () if config.pref_discount is None else ("ld_alpha",)
+    for name in names:
         if options.get(name):
             raise UnsupportedStageError(
-                f"{name} is {options[name]!r}, expected it unset in stage 'scored', where a weight "
-                "is for a whole turn and only the student's own turns are learned"
+                f"{name} is {options[name]!r}, expected it unset in stage {config.stage!r}: it "
+                "weighs or selects tokens, as the weights of turns do"
             )
 
 

@@ -52,8 +52,6 @@ def test_a_parser_without_calls_to_read_is_refused(make):
         make(tool_parser="hermes")
     with pytest.raises(ConfigurationError, match="tool_parser"):
         make(tool_format="native")
-    with pytest.raises(ConfigurationError, match="tool_call_parser"):
-        make(options={"tool_call_parser": "hermes"})
     with pytest.raises(ConfigurationError, match="tool_parser"):
         make(base_url="http://127.0.0.1:1", **NATIVE)
 
