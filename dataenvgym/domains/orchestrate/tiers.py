@@ -13,12 +13,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
-from dataenvgym.errors import ConfigurationError, first_fault, need
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.options import Free, Share
 from dataenvgym.records import Conversation, Model
+from dataenvgym.storage import read_model
 from dataenvgym.students.predictors import OpenAIPredictor
 from dataenvgym.tasks.rows import parsed
 from dataenvgym.teachers import ask_all
@@ -144,16 +145,8 @@ def read_endpoints(path: str | Path) -> dict[str, tuple[str, ...]]:
     Raises:
         ConfigurationError: naming the entry that cannot be read.
     """
-    try:
-        found = TypeAdapter(_Endpoints).validate_json(Path(path).read_bytes())
-    except (OSError, ValidationError) as error:
-        why = first_fault(error) if isinstance(error, ValidationError) else error.strerror
-        lacking = ConfigurationError(
-            f"endpoints {str(path)!r} cannot be read ({why}), expected a JSON file: "
-            '{"NAME": [{"ip_addr": "10.0.0.1", "port": 1800}]}'
-        )
-        need(lacking)
-        raise lacking from None
+    form = 'endpoints are a JSON file: {"NAME": [{"ip_addr": "10.0.0.1", "port": 1800}]}'
+    found = read_model(Path(path), _Endpoints, form, ConfigurationError)
     return {
         name: tuple(f"http://{each.ip_addr}:{each.port}" for each in servers)
         for name, servers in found.items()

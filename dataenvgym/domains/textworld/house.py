@@ -120,18 +120,12 @@ class House(State):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.at is not None and self.at not in self.places:
-            raise ValueError(f"at is {self.at!r}, expected one of {', '.join(self.places)}")
-        for name, thing in self.things.items():
-            if kind_of(name) not in KINDS:
-                raise ValueError(
-                    f"there is no kind {kind_of(name)!r} of the object {name!r}, expected a name "
-                    "such as 'mug 1'"
-                )
-            if thing.place is not None and thing.place not in self.places:
-                raise ValueError(
-                    f"{name} is in {thing.place!r}, expected one of {', '.join(self.places)}"
-                )
+        if unknown := [name for name in self.things if kind_of(name) not in KINDS]:
+            raise ValueError(f"there is no kind of {unknown[0]!r}, expected such as 'mug 1'")
+        where = {"at": self.at} | {name: thing.place for name, thing in self.things.items()}
+        for name, place in where.items():
+            if place is not None and place not in self.places:
+                raise ValueError(f"{name} is {place!r}, expected one of {', '.join(self.places)}")
         held = [name for name, thing in self.things.items() if thing.place is None]
         if len(held) > 1:
             raise ValueError(f"{' and '.join(held)} have no place, expected at most one, in hand")

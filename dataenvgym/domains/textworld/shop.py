@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from dataenvgym.domains.textworld.purchases import STEP, Product, Wanted, alike, purchase
 from dataenvgym.domains.textworld.worlds import Problem, Seen, Step, World, impossible
-from dataenvgym.errors import BrokenFileError, first_fault
+from dataenvgym.errors import BrokenFileError
 from dataenvgym.seeding import derive_rng
+from dataenvgym.storage import read_model
 from dataenvgym.tasks.pocket import split_by_hash
 from dataenvgym.tasks.source import Split
 
@@ -197,18 +198,11 @@ def catalog_of(source: int | str) -> Catalog:
     """
     if isinstance(source, int):
         return Catalog(draw_products(source))
-    try:
-        given = Path(source).expanduser().read_bytes()
-        products = TypeAdapter(tuple[Product, ...]).validate_json(given)
-    except (OSError, ValidationError) as error:
-        why = first_fault(error) if isinstance(error, ValidationError) else error.strerror
-        raise BrokenFileError(
-            f"{source}: {why}; the catalog of a shop is a JSON list of products with asin, title "
-            "and price, and query, product_category, attributes, features, description and options"
-        ) from None
+    way_out = "the catalog of a shop is a JSON list of `Product`s, each with an asin of its own"
+    products = read_model(Path(source).expanduser(), list[Product], way_out, BrokenFileError)
     most = Counter(product.asin for product in products).most_common(1)
     if not most or most[0][1] > 1:
-        raise BrokenFileError(f"{source}: expected products with asins of their own, found {most}")
+        raise BrokenFileError(f"{source}: found {most}; {way_out}")
     return Catalog(products)
 
 

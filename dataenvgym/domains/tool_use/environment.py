@@ -6,7 +6,7 @@ This is `dataenvgym/ToolUse-v0`; bare `gymnasium.make` works on the validation p
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import PositiveInt
@@ -47,18 +47,18 @@ class Progress:
     prepared: Prepared
     world: World[Any]
     seat: UserSeat | None
-    calls: list[ToolCall] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    unheard: list[str] = field(default_factory=list)
+    calls: tuple[ToolCall, ...] = ()
+    said: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
     n_errors: int = 0
     n_words: int = 0
 
     def say(self, words: str) -> str:
         """The text for the user: the unheard words, then these words."""
-        self.said.append(words)
+        self.said += (words,)
         self.n_words += 1
         heard = "\n".join((*self.unheard, words))
-        self.unheard.clear()
+        self.unheard = ()
         return heard
 
 
@@ -175,12 +175,9 @@ class ToolUseEnvironment(TaskEnvironment):
         self, instance: TaskInstance, conversation: Conversation
     ) -> Generator[Ask, Reply, Outcome]:
         """Run the calls, or let the user answer; if that fails, all is as it was before."""
-        progress = self._progress
-        before = replace(
-            progress, calls=[*progress.calls], said=[*progress.said], unheard=[*progress.unheard]
-        )
-        state = progress.world.state
-        memory: Any = progress.seat and progress.seat.memory
+        before = replace(self._progress)
+        state = before.world.state
+        memory: Any = before.seat and before.seat.memory
         try:
             return (yield from self._turn(conversation[-1]))
         except BaseException:
@@ -209,8 +206,8 @@ class ToolUseEnvironment(TaskEnvironment):
         if malformed is not None and not self._is_over:
             results.append(self._failed(malformed))
         elif said.content:
-            self._progress.said.append(said.content)
-            self._progress.unheard.append(said.content.strip())
+            self._progress.said += (said.content,)
+            self._progress.unheard += (said.content.strip(),)
         self._progress.n_words = 0
         return tuple(results)
 
@@ -229,7 +226,7 @@ class ToolUseEnvironment(TaskEnvironment):
             if result.error is not None:
                 progress.n_errors += 1
                 continue
-            progress.calls.append(call)
+            progress.calls += (call,)
             if self._in_a_row:
                 progress.n_errors = 0
         return results

@@ -22,6 +22,7 @@ from dataenvgym.domains.tool_use.candidates import OTHER_FOLDER, Row, harder, ju
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds.folder import (
     PROBLEMS_FILE,
+    WAY_OUT,
     WORLD_FILE,
     Entry,
     Part,
@@ -30,15 +31,21 @@ from dataenvgym.domains.tool_use.worlds.folder import (
     ToolSpec,
     Value,
     WorldSpec,
-    faults_of,
     plain,
-    read_part,
     read_world,
 )
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import CompletedTaskInstance, Message
-from dataenvgym.storage import read_json, read_jsonl, remove_temporaries, write_json, write_jsonl
+from dataenvgym.storage import (
+    read_json,
+    read_model,
+    read_models,
+    remove_temporaries,
+    write_json,
+    write_jsonl,
+    write_models,
+)
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.rollouts import describe_speakers
 from dataenvgym.tasks.worlds.audit import Violation
@@ -124,7 +131,7 @@ class _Steps:
         """The saved answer, or a new one that `fits` accepts."""
         path = self.folder / f"{name}.json"
         if path.exists():
-            return read_part(path, kind)
+            return read_model(path, kind, WAY_OUT, ConfigurationError)
         fault = "the call failed, or the reply is not JSON of the schema"
         for i in range(_MOST_ANSWERS):
             again = f"\n\nThe answer before was refused: {fault}" if i else ""
@@ -140,7 +147,7 @@ class _Steps:
                 read = kind.model_validate(answer)
                 fits(read)
             except ValidationError as error:
-                fault = faults_of(error)
+                fault = first_fault(error)
                 continue
             write_json(path, read.model_dump(mode="json"))
             return read
@@ -176,7 +183,7 @@ def synthesize(
     described = None if policy is None else describe_speakers({"policy": policy})["policy"]
     _begin(folder, {"theme": theme, "tasks": tasks, "seed": seed, "policy": described})
     if (folder / "report.json").exists():
-        return read_part(folder / "report.json", Report)
+        return read_model(folder / "report.json", Report, WAY_OUT, ConfigurationError)
 
     step = _Steps(folder / "steps", theme, teacher, seed).answer
 
@@ -289,8 +296,8 @@ def _solved(
                     f"{failed[0].instance.id!r}: {failed[0].error}. Run the command again when it "
                     "answers"
                 )
-            write_jsonl(path, (each.model_dump(mode="json") for each in done))
-        for each in map(CompletedTaskInstance.model_validate, read_jsonl(path)):
+            write_models(path, done)
+        for each in read_models(path, CompletedTaskInstance):
             if each.was_correct:
                 left.pop(each.instance.id, None)
         if not left:

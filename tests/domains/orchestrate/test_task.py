@@ -120,7 +120,7 @@ def test_a_row_that_cannot_be_asked_is_named(make, row, match):
         ),
         ({"preference": {"serch": 1}}, r"task\.preference: the preference weighs 'serch'"),
         ({"policy_price": {"prompt": -1, "completion": 0}}, r"price is .*-1"),
-        ({"endpoints": "nowhere.json"}, r"endpoints 'nowhere\.json' cannot be read"),
+        ({"endpoints": "nowhere.json"}, r"nowhere\.json is missing"),
         ({"retriever": "nowhere"}, "retriever is 'nowhere'"),
         ({"max_turns": 51}, "max_turns is 51"),
     ],

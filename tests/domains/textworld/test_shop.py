@@ -145,8 +145,8 @@ def test_a_purchase_that_is_unsolvable_as_stated_is_named(tmp_path, changes, rea
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[", "Invalid JSON"),
-        ("[]", "of their own"),
+        ("[", "JSON"),
+        ("[]", "of its own"),
         ('[{"asin": "B001", "title": "x"}]', "0.price: Field required"),
         ('[{"asin": "B001", "title": "x", "price": -1}]', "0.price is -1"),
         ('[{"asin": "b", "title": "x", "price": 1}]', "0.asin"),
@@ -165,7 +165,7 @@ def test_a_damaged_catalog_is_named_in_one_message(tmp_path, text, message):
 
 
 def test_a_missing_catalog_is_named(tmp_path):
-    with pytest.raises(BrokenFileError, match="No such file"):
+    with pytest.raises(BrokenFileError, match="missing"):
         catalog_of(str(tmp_path / "none.json"))
 
 

@@ -28,17 +28,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, CheckedCall, Library
 from dataenvgym.domains.tool_use.calls.api_bank_text import derived_tools, messages_in, tools_in
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in
 from dataenvgym.domains.tool_use.calls.search import TOOL_SEARCHER
 from dataenvgym.domains.tool_use.matching import GoldCall
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, first_fault
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.events import warn_run
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
+from dataenvgym.storage import read_model
 from dataenvgym.tasks.rows import (
     HubDataset,
     SourceRow,
@@ -206,11 +207,8 @@ class ApiBank:
 
     def _tools_of(self, library: Library, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
         if self._apis is not None:
-            try:
-                tools = TypeAdapter(tuple[Tool, ...]).validate_json(self._apis.read_bytes())
-            except (OSError, ValidationError) as error:
-                why = error.strerror if isinstance(error, OSError) else first_fault(error)
-                raise ConfigurationError(f"apis {self._apis}: {why}") from None
+            form = "expected a JSON list of tools"
+            tools = read_model(self._apis, list[Tool], form, ConfigurationError)
             return tuple(sorted(tools, key=lambda tool: tool.name))
         if self._own.are_there:
             return self._own.tools(library)

@@ -46,23 +46,17 @@ class CallsProblem(Model):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        opening = [message.role for message in self.messages if message.role != "system"][:1]
-        if opening != ["user"] or "system" in [message.role for message in self.messages[1:]]:
+        roles = [message.role for message in self.messages]
+        turns = roles[roles[0] == "system" :]
+        if turns[:1] != ["user"] or "system" in turns or turns[-1] == "assistant":
             raise ValueError(
-                f"messages have roles {[message.role for message in self.messages]!r}, expected a "
-                "system message or none, then a user's"
+                f"messages have roles {roles}, expected a system message or none, then a user's, "
+                "and one of a user or a tool in the end"
             )
-        if self.messages[-1].role not in ("user", "tool"):
-            raise ValueError("messages ends with the assistant's turn, expected another one's")
         known = [tool.name for tool in self.tools]
-        if twice := next((name for name in known if known.count(name) > 1), None):
-            raise ValueError(f"tools has {twice!r} twice, expected one tool of each name")
-        for i, call in enumerate(self.gold):
-            if call.name not in known:
-                raise ValueError(
-                    f"gold[{i}] calls {call.name!r}, which is not declared: the tools are "
-                    f"{', '.join(known)}"
-                )
+        if len({*known}) < len(known) or not {call.name for call in self.gold} <= {*known}:
+            calls = [call.name for call in self.gold]
+            raise ValueError(f"gold calls {calls}, and the tools are {known}, expected them, once")
         return self
 
     @property

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from io import StringIO
-from typing import IO, Any, TextIO, TypeVar, cast
+from typing import IO, Any, Literal, TextIO, TypeVar, cast
 
 import httpx2
 from mcp import Client, StdioServerParameters
@@ -44,7 +44,6 @@ from dataenvgym.teachers.loop import LoopThread
 T = TypeVar("T")
 _MOST_SHOWN = 200
 _MARGIN_S = 5.0  # for hangs that the package's own time limit misses
-_MODES = ("legacy", "auto")  # with sessions first; then for protocol versions without them
 _OTHER_MODE = (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND)
 
 
@@ -146,29 +145,26 @@ class Session:
             if failure is not None and not opened.done():
                 opened.set_exception(failure)
 
-    async def _connected(self, stack: AsyncExitStack) -> Client:
-        for mode in _MODES:
-            transport = _transport(self._server, self._said)
-            client = Client(transport, mode=mode, read_timeout_seconds=self._server.timeout)
-            try:
-                return await stack.enter_async_context(client)
-            except Exception as error:
-                code = getattr(_cause(error), "code", None)
-                if mode == _MODES[-1] or code not in _OTHER_MODE:
-                    raise
-        raise AssertionError(_MODES)
+    async def _connected(
+        self, stack: AsyncExitStack, mode: Literal["legacy", "auto"] = "legacy"
+    ) -> Client:
+        """The client, with a session first; then for protocol versions that have none."""
+        transport = _transport(self._server, self._said)
+        client = Client(transport, mode=mode, read_timeout_seconds=self._server.timeout)
+        try:
+            return await stack.enter_async_context(client)
+        except Exception as error:
+            if mode == "auto" or getattr(_cause(error), "code", None) not in _OTHER_MODE:
+                raise
+        return await self._connected(stack, "auto")
 
     async def _list_tools(self) -> list[Tool]:
-        tools: list[Tool] = []
-        seen: set[str | None] = set()
-        cursor: str | None = None
-        while cursor not in seen:
-            seen.add(cursor)
-            page = await self._client.list_tools(cursor=cursor)
+        page = await self._client.list_tools()
+        tools, seen = [*page.tools], set[str]()
+        while page.next_cursor is not None and page.next_cursor not in seen:
+            seen.add(page.next_cursor)
+            page = await self._client.list_tools(cursor=page.next_cursor)
             tools += page.tools
-            cursor = page.next_cursor
-            if cursor is None:
-                break
         return tools
 
     def _wait(self, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:

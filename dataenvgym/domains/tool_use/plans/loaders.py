@@ -45,9 +45,9 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     did_you_mean,
     first_fault,
-    need,
 )
 from dataenvgym.records import Model, TaskInstance
+from dataenvgym.storage import naming_damage, read_json
 from dataenvgym.tasks.rows import SourceRow
 from dataenvgym.tasks.scoring.code.syntax import parse_expression
 
@@ -79,6 +79,7 @@ class PlanTool(Model):
         return f"{self.name}({', '.join(self.args)}){results}{text}"
 
 
+_TOOL = '[{"name": "captioning", "args": ["image"], "returns": ["text"], "description": "..."}]'
 _TOOLS = TypeAdapter(Annotated[tuple[PlanTool, ...], Field(min_length=1)])
 
 
@@ -95,18 +96,9 @@ def read_tools(source: str | Path | Mapping[str, Any] | Sequence[Any]) -> tuple[
     """
     where, content = "tools", source
     if isinstance(source, str | Path):
-        where = str(Path(source).expanduser())
-        try:
-            content = exact_json.loads(Path(where).read_bytes())
-        except (OSError, exact_json.JSONDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            lacking = ConfigurationError(
-                f"tools is {where!r}, which cannot be read ({why}): expected a JSON file with a "
-                'list such as [{"name": "image captioning", "args": ["image"], "returns": '
-                '["text"], "description": "..."}]'
-            )
-            need(lacking)
-            raise lacking from None
+        where = str(path := Path(source).expanduser())
+        with naming_damage(path, f"tools are a JSON list such as {_TOOL}", ConfigurationError):
+            content = read_json(path)
     try:
         if isinstance(content, Mapping):
             content = [{"name": name, **value} for name, value in content.items()]

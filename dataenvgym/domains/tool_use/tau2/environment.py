@@ -103,7 +103,8 @@ class Tau2Environment(ToolUseEnvironment):
         self._judged_well = None
         begun = super().begin(instance)
         past = _past(self._progress.prepared)
-        self._progress.said += [m.content for m in past if m.role == "assistant" and m.content]
+        said = (m.content for m in past if m.role == "assistant" and m.content)
+        self._progress.said = (*self._progress.said, *said)
         return begun
 
     def opening(self, prepared: Prepared, words: str) -> Conversation:

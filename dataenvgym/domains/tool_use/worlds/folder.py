@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
-from pydantic import ValidationError as Invalid
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.storage import read_model
 from dataenvgym.tasks.worlds.state import Row, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
 
 WORLD_FILE, PROBLEMS_FILE = "world.json", "problems.jsonl"
+WAY_OUT = "correct it, or synthesize the world again in a new folder"
 PartT = TypeVar("PartT", bound="Part")
 _TYPES: dict[str, Any] = {"text": str, "integer": int, "number": float, "boolean": bool}
 
@@ -171,33 +172,6 @@ class FolderWorld(World[State]):
         return row is not None and bool(getattr(row, field) == value)
 
 
-def read_part(path: Path, kind: type[PartT]) -> PartT:
-    """The data in a file of a world's folder.
-
-    Raises:
-        ConfigurationError: naming the file and all that is wrong in it.
-    """
-    try:
-        return kind.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
-    except Invalid as error:
-        raise ConfigurationError(
-            f"{path} is damaged: {faults_of(error)}. Correct it, or synthesize the world again in "
-            "a new folder"
-        ) from None
-
-
-def faults_of(error: Invalid) -> str:
-    """All faults that pydantic found, in one line."""
-    return "; ".join(
-        ".".join(map(str, e["loc"]))
-        + (": " if e["loc"] else "")
-        + e["msg"].removeprefix("Value error, ")
-        for e in error.errors()
-    )
-
-
 def read_world(folder: str | Path) -> World[Any]:
     """The world of a folder.
 
@@ -205,7 +179,7 @@ def read_world(folder: str | Path) -> World[Any]:
         ConfigurationError: naming the file and all that is wrong in it.
     """
     path = Path(folder).absolute() / WORLD_FILE
-    kind = world_class(read_part(path, WorldSpec))
+    kind = world_class(read_model(path, WorldSpec, WAY_OUT, ConfigurationError))
     kind.__qualname__ = "at_" + str(path.parent).encode().hex()  # other processes find it by this
     kind.folder = path.parent
     return kind()

@@ -148,9 +148,9 @@ def test_a_file_with_tools_replaces_them(dialogues, tmp_path):
     with pytest.raises(InvalidInstanceError, match=complaint):
         _ = whole(dialogues, apis=file).instances
     file.write_text("{}")
-    with pytest.raises(ConfigurationError, match="Input"):
+    with pytest.raises(ConfigurationError, match="damaged"):
         _ = whole(dialogues, apis=file).instances
-    with pytest.raises(ConfigurationError, match="No such file"):
+    with pytest.raises(ConfigurationError, match="missing"):
         _ = whole(dialogues, apis=tmp_path / "none.json").instances
 
 

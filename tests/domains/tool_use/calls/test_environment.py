@@ -85,9 +85,9 @@ def asked(*roles, **data):
     [
         ({}, "tools: Field required"),
         (asked(x=1), "messages"),
-        (asked("user", gold=[{"name": "b"}]), r"gold\[0\] calls 'b', which is not declared"),
+        (asked("user", gold=[{"name": "b"}]), r"gold calls \['b'\]"),
         (asked("system"), "messages have roles .'system'."),
-        (asked("user", "assistant"), "messages ends with the assistant's turn"),
+        (asked("user", "assistant"), "messages have roles"),
     ],
 )
 def test_an_instance_of_another_kind_is_refused(data, complaint):

@@ -1,5 +1,6 @@
 """Sessions with an MCP server, for synchronous callers."""
 
+import ssl
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,7 +13,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from dataenvgym.domains.tool_use.mcp import McpServer
+from dataenvgym.domains.tool_use.mcp import McpServer, client
 from dataenvgym.domains.tool_use.mcp.client import Sessions
 from dataenvgym.errors import EvaluationError
 from dataenvgym.records import ToolCall
@@ -61,6 +62,16 @@ def sessions_with():
     yield make
     for sessions in made:
         sessions.close()
+
+
+def test_certificates_are_read_once_for_all_sessions(notes_url, sessions_with, monkeypatch):
+    read, made = [], ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda *a, **k: read.append(1) or made())
+    client._certificates.cache_clear()
+    sessions = sessions_with(notes_url)
+    for _ in range(2):
+        assert sessions.open().call(READ).error is None
+    assert len(read) == 1
 
 
 def test_all_pages_of_a_listing_are_read(sessions_with):
