@@ -9,6 +9,7 @@ from zlib import crc32
 
 from dataenvgym.agents import Agent
 from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.events import warn_run
 from dataenvgym.storage import write_text
 from dataenvgym.students.predictors import ScriptedPredictor
 
@@ -46,6 +47,20 @@ class MyStudent(ScriptedPredictor):
         question = conversation[-1].content
         knows = crc32(question.encode()) % 100 < self.wit + self.records
         return solutions().get(question, "?") if knows else "#### 99"
+
+
+class Wavering(MyStudent):
+    """Knows much, forgets all with 25 to 44 records, and warns of each training."""
+
+    def __init__(self):
+        super().__init__(wit=60)
+
+    def reply(self, conversation):
+        return "#### 99" if 25 <= self.records < 45 else super().reply(conversation)
+
+    def train(self, training_data, run):
+        super().train(training_data, run)
+        warn_run(f"a training with {len(training_data)} records")
 
 
 class Sickly(MyStudent):

@@ -18,14 +18,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from dataenvgym.adaptation.arms import shuffled_contexts
-from dataenvgym.adaptation.inner_loop import (
-    Answer,
-    accuracy,
-    read_saved,
-    save,
-    trained_by,
-    trainer_of,
-)
+from dataenvgym.adaptation.inner_loop import Answer, accuracy, trained_by, trainer_of
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf, write_merged_student
 from dataenvgym.adaptation.trials import Work, asked
 from dataenvgym.errors import (
@@ -38,7 +31,7 @@ from dataenvgym.errors import (
 from dataenvgym.events import counting
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import Model, TrainingDatum
-from dataenvgym.records.checksums import MarkedFolder
+from dataenvgym.records.checksums import MarkedFolder, load, save
 from dataenvgym.seeding import derive_rng, derive_seed
 from dataenvgym.storage import publishing, remove_folder
 from dataenvgym.students.llama_factory.training_config import trainer_with
@@ -230,7 +223,7 @@ class _Sequence:
         for number in range(len(self._contexts) + 1):
             folder = self._step(number)
             file, before = folder / "row.json", self._newest
-            row: Row | None = read_saved(file, Row, self._again)
+            row = load(file, Row, self._again)
             failure = ""
             learns = number > 0 and row is None and not (folder / "student").is_dir()
             if learns and has_learned and self._newest is None:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field
-from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
 from dataenvgym.environments.episode_directory import read_identity, refuse_another, write_identity
@@ -34,15 +33,14 @@ from dataenvgym.errors import (
 from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import AdapterJob, Failure, TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
-from dataenvgym.records.checksums import marking, reading_marked
-from dataenvgym.storage import read_model, remove_folder, write_json
+from dataenvgym.records.checksums import load, save
+from dataenvgym.storage import remove_folder
 from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 
 _BASE, _ADAPTED, _LOOP = "base_answers.json", "adapted.json", "loop.json"
-_AGAIN = "remove it, and the same command makes it again"
 
 
 class Answer(Model):
@@ -202,7 +200,7 @@ def adapt(
             for loop in group:
                 _begin(directory / loop.name, loop.content_hash(trainer))
             files = [directory / loop.name / _ADAPTED for loop in group]
-            found: list[Adapted | None] = [read_saved(file, Adapted) for file in files]
+            found: list[Adapted | None] = [load(file, Adapted) for file in files]
             is_open = [one is None or (retry_errors and one.n_unscored > 0) for one in found]
             again = range(len(group)) if None in found else [i for i, o in enumerate(is_open) if o]
             count.skip(len(group) - len(again))
@@ -235,24 +233,10 @@ def keep_identity(directory: Path, identity: dict[str, Any]) -> None:
         refuse_another(directory, identity)
 
 
-def save(file: Path, value: Any) -> None:
-    """Write results, and mark the file."""
-    with marking(file):
-        write_json(file, to_jsonable_python(value))
-
-
-def read_saved(file: Path, kind: Any, way_out: str = _AGAIN) -> Any:
-    """Read what `save` wrote; None without the file. RunDirectoryError: it is damaged."""
-    if not file.exists():
-        return None
-    with reading_marked(file, way_out):
-        return read_model(file, kind, way_out)
-
-
 def _begin(folder: Path, content_hash: str) -> None:
     """Make the folder of a loop, and remove what another loop of its name left there."""
     file, content = folder / _LOOP, {"hash": content_hash}
-    if read_saved(file, Any) == content:
+    if load(file, dict[str, str]) == content:
         return
     if folder.exists():
         remove_folder(folder)
@@ -276,7 +260,7 @@ def _base_answers(
                 f"task {task.name!r}: two questions of inner loops have the id {question.id!r}, "
                 "expected one for each id"
             )
-    answers: list[Answer] = read_saved(file, list[Answer]) or []
+    answers = load(file, list[Answer]) or []
     known = {a.question: a for a in answers if not (retry_errors and a.error)}
     if missing := [question for id, question in questions.items() if id not in known]:
         predictor.reset()

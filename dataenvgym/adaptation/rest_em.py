@@ -20,10 +20,10 @@ from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
 from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import ChatDatum, Conversation, Message
-from dataenvgym.records.checksums import MarkedFolder, marking, reading_marked
+from dataenvgym.records.checksums import MarkedFolder, load, save
 from dataenvgym.runs.episodes.texts import several
 from dataenvgym.seeding import derive_seed
-from dataenvgym.storage import read_jsonl, remove_folder, write_jsonl
+from dataenvgym.storage import remove_folder
 from dataenvgym.students.predictors.checkpoints import write_merged
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.tasks.edits import Context
@@ -174,17 +174,15 @@ class RestEM:
 def _begin(directory: Path, rows: Sequence[Any]) -> None:
     """Write a round's records; if it had others before, remove it and the rounds after it."""
     file = directory / "records.jsonl"
-    if file.exists():
-        with reading_marked(file, "remove it, and the same command writes it again"):
-            if list(read_jsonl(file)) == rows:
-                return
+    if (before := load(file, list[Any])) == rows:
+        return
+    if before is not None:
         tell("RestEM: other edits are kept than before, so this round starts anew")
         for later in directory.parent.glob("round-*"):
             if _number(later) >= _number(directory):
                 remove_folder(later)
     directory.mkdir(parents=True, exist_ok=True)
-    with marking(file):
-        write_jsonl(file, rows)
+    save(file, rows)
 
 
 def _number(of_round: Path) -> int:

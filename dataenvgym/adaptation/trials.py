@@ -9,11 +9,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, NoReturn
 
-from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, read_saved, save, trainer_of
+from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, trainer_of
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import warn_run
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface
 from dataenvgym.records import Model
+from dataenvgym.records.checksums import phase
 from dataenvgym.seeding import derive_seed
 from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.tasks.base import Task
@@ -133,16 +134,10 @@ class EditTrials:
         Raises:
             BudgetSpentError: if the writer's budget allows no request.
         """
-        if (known := self._known(name)) is not None:
-            return known
         by_id = {context.id: context for context in contexts}
-        drafts = [
-            (
-                EditResult(context=one.context, sample=one.sample, text=one.text, error=one.error),
-                by_id[one.context],
-                edit,
-            )
-            for one, edit in write_edits(
+
+        def drafts() -> list[_Draft]:
+            written = write_edits(
                 self.engine,
                 contexts,
                 writer,
@@ -151,8 +146,13 @@ class EditTrials:
                 seed=self.seed,
                 retry_errors=self.retry_errors,
             )
-        ]
-        return self._tried(name, drafts, repeats, at_once)
+            names = ("context", "sample", "text", "error")
+            return [
+                (EditResult(**{n: getattr(one, n) for n in names}), by_id[one.context], edit)
+                for one, edit in written
+            ]
+
+        return self._results(name, drafts, repeats, at_once)
 
     def given(
         self,
@@ -164,20 +164,26 @@ class EditTrials:
         at_once: int | None = None,
     ) -> list[EditResult]:
         """Try one edit of each context, which no model writes."""
-        if (known := self._known(name)) is not None:
-            return known
-        drafts = [(EditResult(context=c.id, sample=0), c, edit_of(c)) for c in contexts]
-        return self._tried(name, drafts, repeats, at_once)
 
-    def _known(self, name: str) -> list[EditResult] | None:
-        results = read_saved(self.directory / name / "results.json", list[EditResult])
-        is_open = self.retry_errors and not all(result.is_complete for result in results or ())
-        return None if is_open else results
+        def drafts() -> list[_Draft]:
+            return [(EditResult(context=c.id, sample=0), c, edit_of(c)) for c in contexts]
+
+        return self._results(name, drafts, repeats, at_once)
+
+    def _results(
+        self, name: str, drafts: Callable[[], list[_Draft]], repeats: int, at_once: int | None
+    ) -> list[EditResult]:
+        return phase(
+            self.directory / name / "results.json",
+            lambda: self._tried(name, drafts(), repeats, at_once),
+            list[EditResult],
+            redo=lambda known: self.retry_errors and not all(one.is_complete for one in known),
+        )
 
     def _tried(
         self, name: str, drafts: Sequence[_Draft], repeats: int, at_once: int | None
     ) -> list[EditResult]:
-        """Train an adapter for each edit, or for all edits of so many contexts; save the results.
+        """Train an adapter for each edit, or for all edits of so many contexts.
 
         The results of edits that are trained together are those of their contexts; a context one of
         whose edits was not written does not count.
@@ -217,7 +223,6 @@ class EditTrials:
                 own = [one.on(slice(begin, end)) for one in each]
                 results.append(draft if draft.error else _scored(draft, edits, own))
                 begin = end
-        save(self.directory / name / "results.json", results)
         return results
 
 

@@ -1,8 +1,8 @@
 """Checksums of files (marks): size and hash at writing, which reveal later damage.
 
-The marks of a folder are in its `files.json`; `marking` and `reading_marked` write and read one of
-its files. In a run, a finished iteration has its marks in `iteration.json`, and those of the run
-directory are of the agent's states and the answered test problems. A mark is removed before its
+The marks of a folder are in its `files.json`; `phase` computes one of its files, or reads it. In a
+run, a finished iteration has its marks in `iteration.json`, and those of the run directory are of
+the agent's states and the answered test problems. A mark is removed before its
 file is replaced and written again afterwards, so a kill may leave a file without a mark, but never
 with a wrong one.
 """
@@ -11,22 +11,30 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
+
+from pydantic_core import to_jsonable_python
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
 from dataenvgym.storage import (
     hash_file,
     is_temporary,
-    naming_damage,
     read_bytes,
     read_model,
+    read_models,
     write_json,
+    write_jsonl,
 )
 
+T = TypeVar("T")
+
 MARKS_FILE = "files.json"
+AGAIN = "remove it, and the same command makes it again"
+"""What to do about a damaged file, for messages."""
 OF_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 """The beginnings of the names of a training's files, in its folder."""
 LARGE = 2**28
@@ -128,20 +136,55 @@ class MarkedFolder:
         write_json(self.directory / MARKS_FILE, rows)
 
 
-@contextmanager
-def marking(path: Path) -> Iterator[None]:
-    """Mark a file that the block writes, in its folder."""
-    folder = MarkedFolder(path.parent, "remove it, and the same command continues")
-    with folder.replacing(path.name):
-        yield
+def phase(
+    file: Path,
+    compute: Callable[[], T],
+    kind: type[T],
+    way_out: str = AGAIN,
+    redo: Callable[[T], bool] = lambda value: False,
+) -> T:
+    """The result of a step, which is computed once: later it is read from its marked file.
+
+    Args:
+        kind: of the value: a model or any type that pydantic validates; a list for JSON lines.
+        way_out: what to do about a damaged file, for the message.
+        redo: True for a value in the file that is to be computed again.
+
+    Raises:
+        RunDirectoryError: if the file is damaged.
+    """
+    value = load(file, kind, way_out)
+    if value is None or redo(value):
+        value = compute()
+        save(file, value)
+    return value
 
 
-@contextmanager
-def reading_marked(path: Path, way_out: str) -> Iterator[None]:
-    """Check a file of `marking` before the block reads it; RunDirectoryError if it is damaged."""
-    MarkedFolder(path.parent, way_out).check(below=path.name)
-    with naming_damage(path, way_out):
-        yield
+def save(file: Path, value: Any) -> None:
+    """Write a value as JSON, or as JSON lines if the file is named so, and mark the file."""
+    with MarkedFolder(file.parent, AGAIN).replacing(file.name):
+        if file.suffix == ".jsonl":
+            write_jsonl(file, map(to_jsonable_python, value))
+        else:
+            write_json(file, to_jsonable_python(value))
+
+
+def load(file: Path, kind: type[T], way_out: str = AGAIN) -> T | None:
+    """Read what `save` wrote; None without the file. It is marked if a kill left it without.
+
+    Raises:
+        RunDirectoryError: if it is damaged.
+    """
+    if not file.exists():
+        return None
+    folder = MarkedFolder(file.parent, way_out)
+    folder.check(below=file.name)
+    if file.suffix == ".jsonl":
+        value: Any = read_models(file, get_args(kind)[0], way_out)
+    else:
+        value = read_model(file, kind, way_out)
+    folder.mark(file.name)
+    return cast(T, value)
 
 
 def mark_of(path: Path) -> FileMark:

@@ -18,9 +18,8 @@ from dataenvgym.errors import PredictionError
 from dataenvgym.events import counting
 from dataenvgym.interfaces import Failure, SamplingParameters, TeacherInterface
 from dataenvgym.records import Conversation, Model, TaskInstance, TrainingDatum
-from dataenvgym.records.checksums import marking, reading_marked
+from dataenvgym.records.checksums import load, save
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import read_models, write_jsonl
 
 
 @dataclass(frozen=True)
@@ -116,12 +115,8 @@ def write_edits(
         PredictionError: if all calls of a round failed.
         RunDirectoryError: if the file is damaged.
     """
-    known: dict[tuple[str, int], WrittenEdit] = {}
-    if file.exists():
-        way_out = "remove it, and the same command writes the edits again"
-        with reading_marked(file, way_out):
-            written = read_models(file, WrittenEdit, way_out)
-        known = {(w.context, w.sample): w for w in written if not (retry_errors and w.error)}
+    written = load(file, list[WrittenEdit]) or []
+    known = {(w.context, w.sample): w for w in written if not (retry_errors and w.error)}
     wanted = [(context, sample) for sample in range(samples) for context in contexts]
     with counting("self-edits", len(wanted)) as count:
         for sample in range(samples):
@@ -144,9 +139,7 @@ def write_edits(
                         text=None if isinstance(reply, Failure) else reply.text,
                         error=reply.reason if isinstance(reply, Failure) else None,
                     )
-                found = [known[c.id, i] for c, i in wanted if (c.id, i) in known]
-                with marking(file):
-                    write_jsonl(file, (edit.model_dump(mode="json") for edit in found))
+                save(file, [known[c.id, i] for c, i in wanted if (c.id, i) in known])
             count.reach((sample + 1) * len(contexts))
     edits: list[tuple[WrittenEdit, Edit | None]] = []
     for context, sample in wanted:

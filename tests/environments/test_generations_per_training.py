@@ -4,13 +4,12 @@ import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import IterationFiles, SkillList
-from dataenvgym.environments.teaching_episode import TeachingEpisode
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, InvalidRecordError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.runs.episodes import run_episode
 from tests.environments.conftest import ImprovingStudent
 from tests.environments.test_gate import MathStudent
-from tests.fakes import begun, files_below
+from tests.fakes import begun
 
 
 class Noting(ImprovingStudent):
@@ -85,49 +84,6 @@ def test_records_that_are_trained_on_together_have_one_stage(task, student):
         environment.step([{"kind": "text", "text": "some text"}])
     environment.step(batch(12))
     environment.step([{"kind": "text", "text": "some text"}])
-
-
-@pytest.mark.parametrize(
-    ("dies_in", "number", "mode"),
-    [
-        pytest.param(phase, n, mode, marks=[] if (k + n + m) % 2 == 0 else [pytest.mark.slow])
-        for k, phase in enumerate(["check", "train", "evaluate", "finish"])
-        for n in (1, 2, 3, 4)
-        for m, mode in enumerate(["incremental", "accumulate"])
-    ],
-)
-def test_an_episode_killed_anywhere_ends_the_same(
-    task, tmp_path, monkeypatch, mode, number, dies_in
-):
-    batches = [batch(11, 12), batch(13), batch(14, 15), batch(16)]
-
-    def episode(folder):
-        options = {"mode": mode, "generations_per_training": 2, "replay": 2}
-        return SkillList(task, Noting(task), directory=tmp_path / folder, **options)
-
-    whole = begun(episode("whole"))
-    for one in batches:
-        whole.step(one)
-    phase = getattr(TeachingEpisode, dies_in)
-
-    def dying(self, files, *arguments, **options):
-        result = phase(self, files, *arguments, **options)
-        if files.number == number:
-            raise KeyboardInterrupt
-        return result
-
-    killed = begun(episode("killed"))
-    with monkeypatch.context() as patch:
-        patch.setattr(TeachingEpisode, dies_in, dying)
-        with pytest.raises(KeyboardInterrupt):
-            list(map(killed.step, batches))
-    resumed = begun(episode("killed"), resume=True)
-    for one in batches[len(resumed.results) - 1 :]:
-        resumed.step(one)
-    files = [files_below(tmp_path / name) for name in ("whole", "killed")]
-    for found in files:  # these have the seconds
-        assert [found.pop(f"iterations/{n:03d}/iteration.json") for n in range(5)]
-    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("mode", ["incremental", "accumulate"])

@@ -32,7 +32,13 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import ValidationError
 
 from dataenvgym import exact_json
-from dataenvgym.errors import ConfigurationError, EvaluationError, check_at_least, first_fault
+from dataenvgym.errors import (
+    ConfigurationError,
+    EvaluationError,
+    RunDirectoryError,
+    check_at_least,
+    first_fault,
+)
 from dataenvgym.events import Count, counting
 from dataenvgym.interfaces import (
     AblePredictor,
@@ -43,20 +49,14 @@ from dataenvgym.interfaces import (
     can,
 )
 from dataenvgym.records import Conversation
-from dataenvgym.records.checksums import marking, reading_marked
+from dataenvgym.records.checksums import load, save
 from dataenvgym.runs.config.building import build_predictor
 from dataenvgym.runs.config.composition import compose
 from dataenvgym.runs.config.identity import decisive_values, digest
 from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.config.resolved import literal
 from dataenvgym.runs.config.workspaces import Workspaces
-from dataenvgym.storage import (
-    hash_files,
-    read_jsonl,
-    remove_folder,
-    remove_temporaries,
-    write_jsonl,
-)
+from dataenvgym.storage import hash_files, remove_folder, remove_temporaries, write_jsonl
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.examples import WithExamples, examples_of
 from dataenvgym.tasks.rows import SourceRow, read_rows
@@ -290,12 +290,11 @@ class _Work:
         Raises:
             RunDirectoryError: if the file is damaged.
         """
-        with reading_marked(path := self._file(chunk, seed), _AGAIN):
-            found = list(read_jsonl(path))
-            rows = [one["row"] if _is_reply(one) else None for one in found]
-            if rows != [*self.rows_of(chunk)]:
-                raise ValueError("its lines are not the replies to the rows, in their order")
-            return found
+        found = load(path := self._file(chunk, seed), list[Any], _AGAIN) or []
+        rows = [one["row"] if _is_reply(one) else None for one in found]
+        if rows != [*self.rows_of(chunk)]:
+            raise RunDirectoryError(f"{path} is damaged: its rows are others; {_AGAIN}")
+        return found
 
     def join(self) -> tuple[Path, ...]:
         """Write each row with its reply, if all chunks are there; the paths by seed."""
@@ -349,8 +348,7 @@ class _Work:
                 f"row {min(failed) + 1}: {failed[min(failed)]}. The same command asks for them "
                 "again"
             )
-        with marking(file):
-            write_jsonl(file, (found[row] for row in rows))
+        save(file, [found[row] for row in rows])
         part.unlink()
 
     def _asked(

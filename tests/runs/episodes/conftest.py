@@ -1,12 +1,10 @@
 """Episodes of the task, student and agent of `echo`."""
 
-from pathlib import Path
-
 import pytest
 
 from dataenvgym.environments import SkillList
 from dataenvgym.runs.episodes import run_episode
-from tests.runs.episodes.echo import EchoTask, FilesLeft, Killed, Student, Writer
+from tests.runs.episodes.echo import EchoTask, Student, Writer
 
 
 @pytest.fixture
@@ -29,19 +27,3 @@ def finished_run(play, tmp_path):
     """The directory of a finished run of three iterations."""
     play(tmp_path / "run")
     return tmp_path / "run"
-
-
-@pytest.fixture
-def files(monkeypatch):
-    """Says how many files may still appear; the writer of the next one is killed."""
-    files, replace = FilesLeft(), Path.replace
-
-    def dying(self, target):
-        files.left -= 1
-        if files.left < 0:
-            raise Killed
-        files.seen.append(Path(target).name)
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", dying)
-    return files

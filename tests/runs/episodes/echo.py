@@ -1,11 +1,7 @@
 """A small task, a student that gets better with every record, an agent that can be resumed.
 
-Also runs that are killed before their next file appears, and summaries.
+Also summaries.
 """
-
-from contextlib import suppress
-
-import pytest
 
 from dataenvgym.records import TaskInstance
 from dataenvgym.runs.episodes.summary import IterationSummary, Summary
@@ -91,40 +87,6 @@ class Writer:
 
     def load_state_dict(self, state):
         self.calls, self.steps = state["calls"], state["steps"]
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: after it no file is renamed into its place any more."""
-
-
-class FilesLeft:
-    """How many files may still appear before the run is killed.
-
-    Attributes:
-        left: as many as that.
-        seen: the names of those that appeared.
-    """
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-        self.left = 10**6
-
-    def killed(self, play, folder, first=0, last=None):
-        """Runs by `play(directory)`, killed before each file that it wrote, and resumed.
-
-        Each is killed once more in the resumed run.
-        """
-        for survived in range(len(self.seen))[first:last]:
-            run = folder / f"killed-before-{survived}"
-            self.left = survived
-            with pytest.raises(Killed):
-                play(run)
-            self.left = survived // 2
-            with suppress(Killed):
-                play(run)
-            self.left = 10**6
-            play(run)
-            yield run
 
 
 def iteration(number, score=0.5, records=0, **more):

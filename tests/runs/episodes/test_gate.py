@@ -9,7 +9,6 @@ from dataenvgym.runs.episodes.display import EpisodeDisplay
 from dataenvgym.runs.episodes.report import render_report, write_report
 from dataenvgym.runs.episodes.run_files import RunFiles
 from dataenvgym.runs.episodes.show import show_iteration
-from tests.run_contents import contents
 from tests.runs.episodes.echo import Student, Writer
 
 
@@ -73,21 +72,3 @@ def test_the_agent_sees_that_its_records_were_refused(gated, tmp_path):
     gated(tmp_path / "run", agent=agent)
     assert agent.seen[:2] == (None, None)
     assert agent.seen[2].p == 0.5**5
-
-
-@pytest.mark.slow
-def test_killed_before_any_file_a_gated_run_resumes_to_the_same_end(gated, tmp_path, files):
-    gated(tmp_path / "whole")
-    assert files.seen.count("refused.jsonl") == 1
-    expected = contents(tmp_path / "whole")
-    for run in files.killed(gated, tmp_path):
-        assert contents(run) == expected, run.name
-
-
-def test_killed_while_it_turns_back_a_run_decides_the_same(gated, tmp_path, files):
-    gated(tmp_path / "whole")
-    first = files.seen.index("refused.jsonl")
-    last = files.seen.index("iteration.json", first) + 1
-    assert last - first >= 3
-    for run in files.killed(gated, tmp_path, first, last):
-        assert contents(run) == contents(tmp_path / "whole"), run.name

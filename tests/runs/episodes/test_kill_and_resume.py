@@ -11,19 +11,10 @@ from tests.run_contents import contents
 
 SCRIPT = Path(__file__).parent / "episode_that_kills_itself.py"
 
-# Every phase at least once; delays reach into the two long ones.
 KILLS = [
-    ["0:generate:0.05"],
-    ["1:agent:0"],
-    ["1:check:0"],
-    ["1:dataset:0"],
     ["1:train:0.15"],
-    ["2:load:0"],
-    ["2:generate:0.05"],
-    ["2:save:0"],
-    ["3:train:0"],
     ["2:train:0.1", "0:reset:0", "2:generate:0", "3:save:0"],  # one of them during a resume
-    ["0:test:0"],
+    ["2:load:0", "0:test:0"],
 ]
 
 pytestmark = pytest.mark.slow

@@ -128,15 +128,6 @@ def test_more_iterations_extend_a_finished_run(play, tmp_path):
     assert found == expected
 
 
-@pytest.mark.slow
-def test_killed_before_any_file_a_run_resumes_to_the_same_end(play, tmp_path, files):
-    play(tmp_path / "whole", iterations=2)
-    expected = contents(tmp_path / "whole")
-    assert len(files.seen) > 20
-    for run in files.killed(lambda directory: play(directory, iterations=2), tmp_path):
-        assert contents(run) == expected, run.name
-
-
 @pytest.mark.parametrize(
     ("error", "status"),
     [(TrainingError("no loss"), "failed"), (KeyboardInterrupt("no loss"), "interrupted")],

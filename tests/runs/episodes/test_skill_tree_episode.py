@@ -57,43 +57,6 @@ def test_more_iterations_extend_a_run_as_if_it_had_never_stopped(tmp_path):
         assert one.read_bytes() == two.read_bytes()
 
 
-class CountingEngine(PocketEngine):
-    """Remembers how many records it has written."""
-
-    written = 0
-
-    def generate(self, plan, predictor, rng):
-        records = super().generate(plan, predictor, rng)
-        self.written += len(records)
-        return records
-
-    def state_dict(self):
-        return {"written": self.written}
-
-    def load_state_dict(self, state):
-        self.written = state["written"]
-
-
-@pytest.mark.slow
-def test_killed_before_any_file_of_an_iteration_a_run_resumes_to_the_same_end(tmp_path, files):
-    def forests(folder):
-        names = ("action", "plan", "engine", "forest")
-        files = [folder / "iterations/001" / f"{name}.json" for name in names]
-        files += [folder / "iterations/001" / f"{name}.jsonl" for name in ("records", "trained")]
-        return [file.read_bytes() for file in files]
-
-    def play_one(directory):
-        play(directory, engine=CountingEngine(PocketMathTask()), iterations=1)
-
-    play_one(tmp_path / "whole")
-    expected = forests(tmp_path / "whole")
-    seen = [*files.seen]
-    first, last = seen.index("action.json"), len(seen) - seen[::-1].index("iteration.json")
-    assert last - first > 8
-    for run in files.killed(play_one, tmp_path, first, last):
-        assert forests(run) == expected, run.name
-
-
 def test_a_spent_teacher_ends_the_episode_well(tmp_path):
     class Poor(PocketEngine):
         def generate(self, plan, predictor, rng):

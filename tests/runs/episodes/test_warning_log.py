@@ -114,17 +114,6 @@ def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
     assert hearing.heard[tired - 1 : tired + 2 : 2] == (("begin", "agent"), ("end", "agent"))
 
 
-@pytest.mark.slow
-def test_a_run_killed_before_any_file_appears_ends_with_the_same_warnings(
-    play, tmp_path, files, noisy
-):
-    play(tmp_path / "whole", iterations=2, **noisy())
-    expected = contents(tmp_path / "whole")
-    assert "warnings.jsonl" in expected
-    for run in files.killed(lambda run: play(run, iterations=2, **noisy()), tmp_path):
-        assert contents(run) == expected, run.name
-
-
 def test_warnings_of_several_threads_are_all_kept(tmp_path):
     shown = []
     log = WarningLog(tmp_path, shown.append)
