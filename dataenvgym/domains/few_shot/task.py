@@ -15,16 +15,16 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from annotated_types import Ge, Le
-from pydantic import PositiveInt
+from pydantic import BeforeValidator, Field, PositiveInt, model_validator
 
 from dataenvgym import exact_json
 from dataenvgym.domains.few_shot.augmentations import SYMMETRIES
 from dataenvgym.domains.few_shot.domain import VIEW, FewShotDomain
 from dataenvgym.domains.few_shot.environment import ATTEMPTS, output_of
-from dataenvgym.domains.few_shot.problem import FewShotProblem, Pair, skill_of, text_of
+from dataenvgym.domains.few_shot.problem import FewShotProblem, Grid, Pair, skill_of, text_of
 from dataenvgym.errors import (
     ConfigurationError,
     InvalidInstanceError,
@@ -33,7 +33,8 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import Model, TaskInstance
+from dataenvgym.storage import read_json
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
 from dataenvgym.tasks.row_source import Places, RowSource
@@ -154,28 +155,59 @@ def ids_in(ids: str | Path | Sequence[str | int]) -> frozenset[str]:
             found = exact_json.loads(text) if text.lstrip()[:1] in ("[", "{") else text.split()
         except (OSError, ValueError) as error:
             raise ConfigurationError(
-                f"ids is {str(ids)!r}, which cannot be read ({error}): expected a list of ids, or "
-                "a file with one id a line, a JSON array of ids, or a JSON object with ids as keys"
+                f"ids is {str(ids)!r}, which cannot be read: {error}"
             ) from error
     if not found or not all(type(id) in (str, int) for id in found):
         raise ConfigurationError(f"ids is {found!r:.80}, expected at least one id, as text")
     return frozenset(map(str, found))  # on the command line, 59341089 is a number
 
 
+def _pairs(value: Any) -> Any:
+    """The pairs in a field; `datasets` has an object of lists in place of a list of objects."""
+    if not isinstance(value, Mapping) or not all(
+        isinstance(v, list | None) for v in value.values()
+    ):
+        return value
+    columns = {name: column for name, column in value.items() if column is not None}
+    return [dict(zip(columns, pair, strict=True)) for pair in zip(*columns.values(), strict=True)]
+
+
+class _Test(Model, extra="ignore"):
+    input: Grid
+    output: Grid | None = None
+
+
+class _Row(Model, extra="ignore"):
+    """A task of the data set."""
+
+    train: Annotated[tuple[Pair, ...], BeforeValidator(_pairs), Field(min_length=1)]
+    test: Annotated[tuple[_Test, ...], BeforeValidator(_pairs), Field(min_length=1)]
+    solutions: tuple[Grid, ...] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_solution_for_each(self) -> Self:
+        if self.solutions is not None and len(self.solutions) != len(self.test):
+            raise ValueError(f"{len(self.solutions)} solutions for {len(self.test)} tests")
+        return self
+
+
 def tests_in(source: Path | HubDataset, ids: frozenset[str] | None) -> Iterator[SourceRow]:
-    """One row for each test of the tasks in a source: its field `test` has only this one.
+    """One row for each test of the tasks in a source: the fields of its problem, and its output.
 
     Args:
         ids: of the tasks to use; None uses all.
 
     Raises:
-        ConfigurationError, InvalidInstanceError: see `read_rows`; or if a task has no test.
+        ConfigurationError, InvalidInstanceError: see `read_rows`; or if a task is malformed.
     """
     for row in tasks_in(source):
         if ids is not None and _id_of(row) not in ids:
             continue
-        for number, test in enumerate(_pairs_in(row, "test")):
-            values = {"train": _pairs_in(row, "train"), "test": test}
+        task = parsed(_Row, row.values, row.where)
+        for number, test in enumerate(task.test):
+            output = test.output if task.solutions is None else task.solutions[number]
+            problem = FewShotProblem(demonstrations=task.train, input=test.input)
+            values = {"problem": problem, "output": output}
             yield SourceRow(f"{row.id}-{number}", f"{row.where}, test {number}", values)
 
 
@@ -198,69 +230,32 @@ def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     beside = source.with_name(source.name.replace("challenges", "solutions"))
     solutions: Any = {}
     if beside != source and beside.exists():
-        try:
-            solutions = exact_json.loads(beside.read_bytes())
-            if not isinstance(solutions, dict):
-                raise ValueError(f"found {solutions!r:.80}")
-        except ValueError as error:
-            raise InvalidInstanceError(
-                f"{beside}: {error}; expected an object with a list of outputs for each id"
-            ) from None
+        solutions = read_json(beside)
+        if not isinstance(solutions, dict):
+            raise InvalidInstanceError(f"{beside} has no object with a list of outputs for each id")
     for id, task in tasks.items():
-        row = SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", task)
-        if id in solutions:
-            tests, outputs = _pairs_in(row, "test"), solutions[id]
-            if not isinstance(outputs, list) or len(outputs) != len(tests):
-                raise InvalidInstanceError(
-                    f"{beside}, task {id!r}: found {outputs!r:.80}, expected a list with one "
-                    f"output for each of {len(tests)} tests"
-                )
-            pairs = zip(tests, outputs, strict=True)
-            row.values["test"] = [{**test, "output": output} for test, output in pairs]
-        yield row
+        values = {**task, "solutions": solutions[id]} if id in solutions else task
+        yield SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", values)
 
 
 def _id_of(row: SourceRow) -> str:
     return row.id.rsplit("/", 1)[-1]
 
 
-def _pairs_in(row: SourceRow, field: str) -> list[dict[str, Any]]:
-    """The pairs in a field: a list of objects, or, as `datasets` has it, an object of lists."""
-    value = row.values.get(field)
-    if isinstance(value, Mapping):
-        columns = {name: column for name, column in value.items() if column is not None}
-        try:
-            pairs = [*zip(*columns.values(), strict=True)]
-        except (TypeError, ValueError):  # not lists, or not of one length
-            raise row.fault(field, "lists of inputs and outputs, equally long") from None
-        value = [dict(zip(columns, pair, strict=True)) for pair in pairs]
-    if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
-        raise row.fault(field, 'at least one {"input": ..., "output": ...}')
-    return value
-
-
 def to_instance(row: SourceRow, task: str) -> TaskInstance:
-    """The problem in a row of `tests_in`.
-
-    Raises:
-        InvalidInstanceError: if it is malformed.
-        UnparsableAnswerError: if the test has no output.
-    """
-    test = row.values["test"]
-    if test.get("output") is None:
+    """The problem in a row of `tests_in`; UnparsableAnswerError if the test has no output."""
+    problem, output = row.values["problem"], row.values["output"]
+    if output is None:
         raise UnparsableAnswerError(
             f"{row.where} has no output, so that replies cannot be judged: give the test an "
             "`output`; those of *_challenges.json are read from *_solutions.json beside it"
         )
-    pair = parsed(Pair, test, row.where)
-    given = {"demonstrations": row.values["train"], "input": pair.input}
-    problem = parsed(FewShotProblem, given, row.where)
     skill, category = skill_of(problem.demonstrations)
     return TaskInstance(
         id=row.id,
         task=task,
         instruction=problem.text,
-        answer=text_of(pair.output),
+        answer=text_of(output),
         skill=skill,
         category=category,
         data=problem.model_dump(mode="json"),

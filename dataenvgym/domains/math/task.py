@@ -22,16 +22,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.errors import (
-    ConfigurationError,
-    InvalidInstanceError,
-    UnparsableAnswerError,
-    first_fault,
-)
+from dataenvgym.errors import InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
@@ -89,10 +82,7 @@ class MathTask(Task):
     def __init__(self, options: MathOptions) -> None:
         code = None
         if options.code is not None:
-            try:
-                code = CodeRuns.model_validate(options.code)
-            except ValidationError as error:
-                raise ConfigurationError(first_fault(error, "code")) from None
+            code = CodeRuns.model_validate(options.code)
             told = "\n\n".join(filter(None, (options.system_prompt, code.told)))
             sampling = SamplingParameters.model_validate(options.sampling)
             stop = (*sampling.stop, code.end)
@@ -133,8 +123,7 @@ def to_instance(row: SourceRow, options: MathOptions) -> TaskInstance:
     if gold is None:
         tried = ", ".join(f"{name} {text[-120:]!r}" for name, text in given.items())
         raise UnparsableAnswerError(
-            f"{row.where}: the row has no final answer: found {tried}, expected #### or "
-            "\\boxed{} with the answer in it, or the answer alone"
+            f"{row.where}: no final answer in {tried}, expected #### or \\boxed{{}}, or it alone"
         )
     texts = (given[found], given.get("solution", ""))
     worked = next((text for text in texts if text.strip() != gold), "")

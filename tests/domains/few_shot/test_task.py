@@ -6,10 +6,14 @@ import pytest
 
 from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.problem import key_of
-from dataenvgym.domains.few_shot.task import FewShotTask, _pairs_in
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.domains.few_shot.task import FewShotTask
+from dataenvgym.errors import (
+    BrokenFileError,
+    ConfigurationError,
+    InvalidInstanceError,
+    UnparsableAnswerError,
+)
 from dataenvgym.runs.config import build_task, compose
-from dataenvgym.tasks.rows import SourceRow
 from tests.domains.few_shot.puzzles import drawn, folder_of
 
 SEAL = {
@@ -93,18 +97,11 @@ def test_kaggles_challenges_get_their_outputs_from_the_solutions(tmp_path):
     assert instances[1].answer == expected
 
 
-@pytest.mark.parametrize(
-    ("solutions", "match"),
-    [
-        ("{", "expected"),
-        ('{"t0": []}', "one output for each of 2"),
-        ('["t0"]', "expected an object with a list of outputs"),
-    ],
-)
-def test_solutions_that_do_not_fit_are_refused(solutions, match, tmp_path):
+@pytest.mark.parametrize("solutions", ["{", '{"t0": []}', '["t0"]', '{"t0": [[[1]], 3]}'])
+def test_solutions_that_do_not_fit_are_refused(solutions, tmp_path):
     (tmp_path / "challenges.json").write_text(json.dumps({"t0": drawn(0, tests=2)}))
     (tmp_path / "solutions.json").write_text(solutions)
-    with pytest.raises(InvalidInstanceError, match=rf"solutions\.json.*{match}"):
+    with pytest.raises((InvalidInstanceError, BrokenFileError), match="solutions"):
         _ = FewShotTask(tmp_path / "challenges.json").whole().instances
 
 
@@ -147,26 +144,27 @@ def test_a_dataset_loads_by_its_name(hub):
         assert json.loads(data)["data"]["demonstrations"] == row["train"]
 
 
-def test_a_dataset_may_have_its_pairs_as_columns():
+def test_a_dataset_may_have_its_pairs_as_columns(tmp_path):
     task = drawn(0)
     columns = {f: [p[f] for p in task["train"]] for f in ("input", "output")}
-    row = SourceRow("a", "here", {**task, "train": columns})
-    assert _pairs_in(row, "train") == task["train"]
+    (tmp_path / "a.json").write_text(json.dumps({**task, "train": columns}))
+    (one,) = FewShotTask({"validation": tmp_path}).instances
+    assert one.data["demonstrations"] == task["train"]
 
 
 @pytest.mark.parametrize(
     ("task", "match"),
     [
-        ({"train": [{"input": [[1]], "output": [[1]]}]}, r"field 'test': found nothing"),
-        ({"train": [], "test": [{"input": [[1]], "output": [[1]]}]}, "field 'train': found"),
-        ({"train": [{"input": [[1]]}], "test": [{"input": [[1]], "output": [[1]]}]}, "output"),
-        ({"train": [ONE], "test": [{"output": [[1]]}]}, "input: Field required"),
+        ({"train": [ONE]}, "test: Field required"),
+        ({"train": [], "test": [ONE]}, "train: "),
+        ({"train": [{"input": [[1]]}], "test": [ONE]}, "output: Field"),
+        ({"train": [ONE], "test": [{"output": [[1]]}]}, "input: Field"),
         ({"train": [ONE | {"input": [[1], [1, 2]]}], "test": [ONE]}, "row 2 has 2 cells"),
-        ({"train": [ONE | {"output": [[1] * 31]}], "test": [ONE]}, "grid is 1 x 31, expected at"),
-        ({"train": [ONE], "test": [ONE | {"output": [[10]]}]}, "is 10, expected a digit"),
-        ({"train": {"input": [[[1]]] * 2, "output": [[[1]]]}, "test": [{}]}, "equally long"),
-        ({"train": {"input": 3, "output": 4}, "test": [{}]}, "equally long"),
-        ([1], "expected a JSON object"),
+        ({"train": [ONE | {"output": [[1] * 31]}], "test": [ONE]}, "grid is 1 x 31"),
+        ({"train": [ONE], "test": [ONE | {"output": [[10]]}]}, "is 10, expected"),
+        ({"train": {"input": [[[1]]] * 2, "output": [[[1]]]}, "test": [ONE]}, "train: "),
+        ({"train": {"input": 3, "output": 4}, "test": [ONE]}, "train: "),
+        ([1], "a JSON object"),
     ],
 )
 def test_a_malformed_task_is_refused_with_its_file(task, match, tmp_path):
