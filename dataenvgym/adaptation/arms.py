@@ -17,17 +17,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+from pydantic import PositiveInt
 
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.adaptation.trials import EditResult, EditTrials, Work, asked, refuse_own_training
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TeacherInterface
 from dataenvgym.records import Model
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit, WritesEdits
-from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.teacher import StudentTeacher
 
 Arm = Literal["context_only", "gold", "self_edits", "teacher_edits", "rest_em"]
@@ -61,27 +63,15 @@ class Arms:
         repeats: trainings of each edit, with different seeds.
         at_once: the number of contexts, or "all", that one adapter learns from all of their edits;
             it is asked all of their questions. None trains an adapter for each edit.
-
-    Raises:
-        ConfigurationError: for an invalid value.
     """
 
     names: Sequence[Arm] = ("context_only", "self_edits", "rest_em")
     _: KW_ONLY
     split: Split = "validation"
-    contexts: int | None = None
-    edits: int = 1
-    repeats: int = 1
-    at_once: int | Literal["all"] | None = None
-
-    def __post_init__(self) -> None:
-        for name in self.names:
-            check_one_of(get_args(Arm), names=name)
-        check_one_of(SPLITS, split=self.split)
-        at_once = None if self.at_once == "all" else self.at_once
-        check_at_least(
-            1, edits=self.edits, repeats=self.repeats, contexts=self.contexts, at_once=at_once
-        )
+    contexts: PositiveInt | None = None
+    edits: PositiveInt = 1
+    repeats: PositiveInt = 1
+    at_once: PositiveInt | Literal["all"] | None = None
 
     def check(
         self, engine: WritesEdits, teacher: TeacherInterface | None, *, retry_errors: bool = False

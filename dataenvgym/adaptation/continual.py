@@ -15,7 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from annotated_types import MinLen
+from pydantic import NonNegativeInt, PositiveInt
 
 from dataenvgym.adaptation.arms import shuffled_contexts
 from dataenvgym.adaptation.inner_loop import Answer, accuracy, trained_by, trainer_of
@@ -25,8 +28,6 @@ from dataenvgym.errors import (
     ConfigurationError,
     RunDirectoryError,
     TrainingError,
-    check_at_least,
-    check_one_of,
 )
 from dataenvgym.events import counting
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, TrainingRun, can
@@ -37,7 +38,7 @@ from dataenvgym.storage import publishing, remove_folder
 from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.edits import Context, Edit, WritesEdits, write_edits
-from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.teacher import StudentTeacher
 
 Join = Literal["merged", "stacked"]
@@ -83,25 +84,14 @@ class Continual:
         edits: edits of each context; its adapter is trained on all of them.
         replays: for each number, train also on so many records of earlier contexts, drawn anew for
             each context; 0 is without replay.
-
-    Raises:
-        ConfigurationError: for an invalid value.
     """
 
-    names: Sequence[Join] = ("merged", "stacked")
+    names: Annotated[Sequence[Join], MinLen(1)] = ("merged", "stacked")
     _: KW_ONLY
-    contexts: int = 8
+    contexts: PositiveInt = 8
     split: Split = "validation"
-    edits: int = 1
-    replays: Sequence[int] = (0,)
-
-    def __post_init__(self) -> None:
-        for name in self.names or ("",):
-            check_one_of(get_args(Join), names=name)
-        for replay in self.replays or (-1,):
-            check_at_least(0, replays=replay)
-        check_one_of(SPLITS, split=self.split)
-        check_at_least(1, contexts=self.contexts, edits=self.edits)
+    edits: PositiveInt = 1
+    replays: Annotated[Sequence[NonNegativeInt], MinLen(1)] = (0,)
 
     writes = True
     """Whether a model writes edits."""

@@ -12,11 +12,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+from pydantic import PositiveInt
 
 from dataenvgym.adaptation.inner_loop import trained_by
 from dataenvgym.adaptation.trials import EditResult, EditTrials
-from dataenvgym.errors import ConfigurationError, check_at_least, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import ChatDatum, Conversation, Message
@@ -27,7 +29,7 @@ from dataenvgym.storage import remove_folder
 from dataenvgym.students.predictors.checkpoints import write_merged
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.tasks.edits import Context
-from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.teacher import StudentTeacher
 
 Keep = Literal["best", "successes"]
@@ -95,31 +97,17 @@ class RestEM:
         repeats: trainings of each edit, with different seeds.
         keep: see `kept_edits`.
         needs_gain: see `kept_edits`.
-
-    Raises:
-        ConfigurationError: for an invalid value.
     """
 
     trainer: TrainerInterface
     _: KW_ONLY
-    rounds: int = 2
+    rounds: PositiveInt = 2
     split: Split = "train"
-    contexts: int | None = None
-    edits: int = 5
-    repeats: int = 1
+    contexts: PositiveInt | None = None
+    edits: PositiveInt = 5
+    repeats: PositiveInt = 1
     keep: Keep = "best"
     needs_gain: bool = False
-
-    def __post_init__(self) -> None:
-        check_at_least(
-            1,
-            rounds=self.rounds,
-            edits=self.edits,
-            repeats=self.repeats,
-            contexts=self.contexts,
-        )
-        check_one_of(SPLITS, split=self.split)
-        check_one_of(get_args(Keep), keep=self.keep)
 
     def improve(
         self, trials: EditTrials, contexts: Sequence[Context], directory: Path, of: StudentOf

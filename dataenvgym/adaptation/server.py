@@ -36,7 +36,6 @@ from dataenvgym.errors import (
     DataEnvGymError,
     InvalidInstanceError,
     ServerError,
-    check_one_of,
 )
 
 Transport = Literal["http", "zmq"]
@@ -57,8 +56,8 @@ class AdaptationServer:
         token: that every request must have; None for a server without tokens.
 
     Raises:
-        ConfigurationError: for another transport, a missing package, or an address that others can
-            reach without a token.
+        ConfigurationError: for a missing package, or an address that others can reach without a
+            token.
     """
 
     def __init__(
@@ -70,7 +69,6 @@ class AdaptationServer:
         port: int = 0,
         token: str | None = None,
     ) -> None:
-        check_one_of(("http", "zmq"), transport=transport)
         if transport == "zmq" and importlib.util.find_spec("zmq") is None:
             raise ConfigurationError(
                 "transport zmq needs the package pyzmq: pip install 'dataenvgym[zmq]'"

@@ -145,8 +145,6 @@ def test_all_contexts_and_all_edits_train_one_adapter_and_failures_stay_with_the
         is_bad = edit.context == "cd"
         assert (edit.mean, edit.failure) == ((0.0, "it is not good") if is_bad else (1.0, ""))
         assert edit.n_records == 18
-    with pytest.raises(ConfigurationError, match="at_once is 0"):
-        Arms(at_once=0)
 
 
 def test_a_context_without_an_edit_does_not_count_until_it_is_written(tmp_path):
@@ -290,14 +288,8 @@ def test_a_context_that_teaches_nothing_is_named_and_the_sequence_continues(stud
 
 
 def test_impossible_sequences_are_refused(student_of, tmp_path):
-    for options, said in (
-        ({"names": ["kept"]}, "names is 'kept'"),
-        ({"names": "merged"}, "names is .m"),
-        ({"replays": [-1]}, "replays is -1"),
-        ({"contexts": 5}, "contexts is 5, and task 'words' has 4"),
-    ):
-        with pytest.raises(ConfigurationError, match=said):
-            sequences(tmp_path, student_of, **options)
+    with pytest.raises(ConfigurationError, match="contexts is 5"):
+        sequences(tmp_path, student_of, contexts=5)
     with pytest.raises(ConfigurationError, match="retry_errors is set"):
         [
             *Continual(contexts=1).run(

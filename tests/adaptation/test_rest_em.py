@@ -1,9 +1,7 @@
-import pytest
 import torch
 
-from dataenvgym.adaptation import EditResult, RestEM, kept_edits
+from dataenvgym.adaptation import EditResult, kept_edits
 from dataenvgym.adaptation.rest_em import policy_record
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
 from dataenvgym.records import Message, ScoredDatum, SupervisedDatum
 from dataenvgym.students.llama_factory import TrainingConfig
@@ -74,14 +72,6 @@ def test_the_writer_learns_the_prompt_of_an_edit_and_the_edit():
     prompt = (Message(role="system", content="s"), Message(role="user", content="write"))
     record = policy_record(prompt, "1. A")
     assert (record.prompt, record.messages[-1].content) == (prompt, "1. A")
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("rounds", 0), ("keep", "all"), ("contexts", 0), ("split", "dev")]
-)
-def test_impossible_options_are_refused(option, value):
-    with pytest.raises(ConfigurationError, match=option):
-        RestEM(None, **{option: value})
 
 
 # --- learning ---

@@ -123,7 +123,7 @@ def to_instance(row: SourceRow, options: MathOptions) -> TaskInstance:
     if gold is None:
         tried = ", ".join(f"{name} {text[-120:]!r}" for name, text in given.items())
         raise UnparsableAnswerError(
-            f"{row.where}: no final answer in {tried}, expected #### or \\boxed{{}}, or it alone"
+            f"{row.where}: the row has no final answer: {tried}, expected #### or \\boxed{{}}"
         )
     texts = (given[found], given.get("solution", ""))
     worked = next((text for text in texts if text.strip() != gold), "")
