@@ -1,13 +1,10 @@
 """Editors and type checkers know the package: a misspelled option is found before it runs."""
 
-import inspect
 import os
 from typing import get_type_hints
 
 import pytest
 
-from dataenvgym.environments.options import EnvironmentOptions
-from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions
 from dataenvgym.students.llama_factory.options import OneTraining
@@ -73,13 +70,6 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(tmp
     lines = range(first, first + len(MISSPELLED.splitlines()) - 1)
     assert flagged == {f"wrong.py:{n}" for n in lines}, done.stdout + done.stderr
     assert 'Unexpected keyword argument "lora_rnak"' in done.stdout
-
-
-def test_options_that_a_class_passes_on_are_all_arguments_of_its_base():
-    parameters = inspect.signature(TeachingEnvironment.__init__).parameters.values()
-    by_name = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
-    named_by_all = {"task", "directory"}  # by each by itself
-    assert set(get_type_hints(EnvironmentOptions)) - named_by_all == by_name - named_by_all
 
 
 def test_trainings_take_the_options_of_their_configuration():

@@ -19,7 +19,6 @@ duplicate or an overlap.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import not_
@@ -186,7 +185,7 @@ class RecordChecks:
         self._task = task
         self._problems = EvaluatedProblems(task, others) if task is not None else None
         self._overlap = self._problems.overlap() if self._problems else EvaluationOverlap()
-        self._most = math.inf if max_records is None else max_records
+        self._most = max_records
         self._seen = SeenTexts(similarity)
         self._starts: dict[int, int] = {}  # by iteration, the number seen before it
         self._checked: list[tuple[TrainingDatum, Fingerprint]] = []
@@ -211,39 +210,30 @@ class RecordChecks:
         plain = [self._unframed(record) for record in records]
         fingerprints = self._fingerprints(plain)
         self._checked = list(zip(records, fingerprints, strict=True))
-        reasons: list[str | None] = [None] * len(records)
+        reasons: list[str | None] = []
         n_before = len(self._seen)
-        left = self._most - n_before
-        accepted: list[int] = []
-        waiting: list[int] = []
-
-        def settle() -> None:
-            judged = judge([records[i] for i in waiting]) if judge and waiting else []
-            for i, reason in zip(waiting, judged or [None] * len(waiting), strict=True):
-                reasons[i] = reason
-                if reason is None:
-                    accepted.append(i)
-            waiting.clear()
-
         try:
-            for i, (record, fingerprint) in enumerate(zip(plain, fingerprints, strict=True)):
+            for submitted, record, fingerprint in zip(records, plain, fingerprints, strict=True):
                 is_try = isinstance(record, ScoredDatum)
-                reasons[i] = (
+                reasons.append(
                     (None if is_try else self._seen.repeats(fingerprint))
                     or ("evaluation_overlap" if record in self._overlap else None)
-                    or (self._task.record_fault(records[i]) if self._task else None)
+                    or (self._task.record_fault(submitted) if self._task else None)
                 )
-                if reasons[i] is None:
-                    if len(accepted) + len(waiting) >= left:
-                        settle()  # dropped records make room
-                    if len(accepted) >= left:
-                        reasons[i] = "over_budget"
-                    else:
-                        waiting.append(i)
-                        self._seen.add(fingerprint)  # later records are compared with it too
-            settle()
+                if reasons[-1] is None:
+                    self._seen.add(fingerprint)  # later records are compared with it too
         finally:
             self._seen.forget_from(n_before)
+        waiting = [i for i, reason in enumerate(reasons) if reason is None]
+        left = len(records) if self._most is None else max(0, self._most - n_before)
+        while waiting and left:  # dropped records make room
+            asked, waiting = waiting[:left], waiting[left:]
+            verdicts = judge([records[i] for i in asked]) if judge else [None] * len(asked)
+            for i, reason in zip(asked, verdicts, strict=True):
+                reasons[i] = reason
+            left -= sum(reason is None for reason in verdicts)
+        for i in waiting:
+            reasons[i] = "over_budget"
         rows = zip(records, reasons, strict=True)
         return CheckedRecords(
             CheckedRecord(record=record, verdict=reason or ACCEPTED) for record, reason in rows

@@ -3,60 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from annotated_types import Gt, Lt
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
-from dataenvgym.errors import ConfigurationError, first_fault
-from dataenvgym.interfaces import RecordCheckInterface, SkillLabelerInterface
-from dataenvgym.records import Model
-
-Mode = Literal["incremental", "accumulate"]
-Held = Literal["all", "untaught"]
-
-
-class EnvironmentOptions(TypedDict, total=False):
-    """Keyword arguments of `TeachingEnvironment` that each environment passes on."""
-
-    directory: str | Path | None
-    mode: Mode
-    replay: int
-    target_score: float | None
-    max_records: int | None
-    generations_per_training: int
-    gate: float | None
-    held: Held
-    similarity: float
-    labeler: SkillLabelerInterface | None
-    quality: Sequence[RecordCheckInterface]
-    render_mode: str | None
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.interfaces import (
+    RecordCheckInterface,
+    SkillLabelerInterface,
+    TaskInterface,
+    TrainablePredictorInterface,
+)
+from dataenvgym.options import Given
 
 
-class TeachingOptions(Model):
+@dataclass(frozen=True, kw_only=True)
+class TeachingOptions:
     """Options of `TeachingEnvironment` that determine an episode.
 
+    Attributes:
+        mode: "incremental" continues from the last adapter, on the new records and a sample of
+            `replay` earlier ones; "accumulate" trains from the base on all records so far.
+        replay: the size of this sample.
+        target_score: the validation score at which the episode ends, or None.
+        max_records: the most records that the episode trains on, or None.
+        similarity: Jaccard threshold of the near-duplicate check.
+        gate: refuse a trained student that got worse on held skills, by a test at this level, such
+            as 0.05: the student before it stays, the reward is 0, and the records count against
+            `max_records` but are not trained on again. None: no gate.
+        held: the skills that must not get worse: "all", or "untaught" by the step's records.
+        generations_per_training: train in every n-th step only, on the records of n steps. The
+            steps between check and keep their records: no training, no evaluation, reward 0, and
+            the results of before.
+
     Raises:
-        ConfigurationError: for an impossible value.
+        ConfigurationError: for `held` without a gate.
     """
 
-    mode: Mode = "incremental"
-    replay: int = Field(default=100, ge=0, strict=True)
-    target_score: float | None = Field(default=None, allow_inf_nan=False)
-    max_records: int | None = Field(default=None, ge=0, strict=True)
-    similarity: float = Field(default=0.9, gt=0, lt=1)
-    gate: float | None = Field(default=None, gt=0, lt=1)
-    held: Held = "all"
-    generations_per_training: int = Field(default=1, ge=1)
+    mode: Literal["incremental", "accumulate"] = "incremental"
+    replay: NonNegativeInt = 100
+    target_score: FiniteFloat | None = None
+    max_records: NonNegativeInt | None = None
+    similarity: Annotated[float, Gt(0), Lt(1)] = 0.9
+    gate: Annotated[float, Gt(0), Lt(1)] | None = None
+    held: Literal["all", "untaught"] = "all"
+    generations_per_training: PositiveInt = 1
 
-    def __init__(self, **options: Any) -> None:
-        try:
-            super().__init__(**options)
-        except ValidationError as error:
-            raise ConfigurationError(first_fault(error)) from None
-
-    @model_validator(mode="after")
-    def _gate_holds(self) -> Self:
+    def __post_init__(self) -> None:
         if self.held != "all" and self.gate is None:
-            raise ValueError(f"held is {self.held!r} without a gate: set gate too, such as 0.05")
-        return self
+            raise ConfigurationError(f"held is {self.held!r} without a gate: set gate too")
+
+    def values(self) -> dict[str, Any]:
+        """These options by name, without those that a subclass adds."""
+        return {one.name: getattr(self, one.name) for one in fields(TeachingOptions)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentOptions(TeachingOptions):
+    """The options of `TeachingEnvironment`.
+
+    Attributes:
+        task: the task that the student is evaluated on.
+        predictor: the student. Several environments may use one in turn: each step continues from
+            the environment's own adapter.
+        directory: the folder for `iterations/`; None makes a temporary one, which `close` removes.
+        labeler: gives the instances skills that replace the task's gold skills.
+        quality: further checks; records that fail one are dropped.
+        render_mode: "ansi" makes `render` return text: the score, and a table of the skills if the
+            agent sees them.
+    """
+
+    task: TaskInterface = field(kw_only=False)
+    predictor: TrainablePredictorInterface = field(kw_only=False)
+    directory: Given[str | Path | None] = None
+    labeler: SkillLabelerInterface | None = None
+    quality: Given[Sequence[RecordCheckInterface]] = ()
+    render_mode: Given[Literal["ansi"] | None] = None

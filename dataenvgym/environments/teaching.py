@@ -27,19 +27,11 @@ from dataenvgym.environments.checks import CheckedRecord, parse_action, stamp
 from dataenvgym.environments.episode_directory import EpisodeDirectory, identity_of
 from dataenvgym.environments.interface import PhaseClock
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, aim_reached
-from dataenvgym.environments.options import Held, Mode, TeachingOptions
+from dataenvgym.environments.options import EnvironmentOptions, TeachingOptions
 from dataenvgym.environments.rendering import headline, skill_table
 from dataenvgym.environments.teaching_episode import TeachingEpisode
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import (
-    RecordCheckInterface,
-    SkillLabelerInterface,
-    TaskInterface,
-    TrainablePredictorInterface,
-    can,
-    expect,
-)
-from dataenvgym.options import Given
+from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface, can, expect
+from dataenvgym.options import takes
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TrainingDatum
 from dataenvgym.records.spaces import CompletedInstancesSpace, RecordsSpace, ReportSpace
 from dataenvgym.students.predictors.prompts import check_prompts
@@ -60,29 +52,6 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
     A subclass has an `action_space` and handles actions (`parse`, `records_of`, `pending_action`).
     If it shows more than the evaluated instances, it also overrides `before_training`,
     `learn_from`, `go_on_from` and `observe`.
-
-    Args:
-        task: the task that the student is evaluated on.
-        predictor: the student. Several environments may use one in turn: each step continues from
-            the environment's own adapter.
-        directory: the folder for `iterations/`; None makes a temporary one, which `close` removes.
-        mode: "incremental" continues from the last adapter, on the new records and a sample of
-            `replay` earlier ones; "accumulate" trains from the base on all records so far.
-        replay: the size of this sample.
-        target_score: the validation score at which the episode ends, or None.
-        max_records: the most records that the episode trains on, or None.
-        generations_per_training: train in every n-th step only, on the records of n steps. The
-            steps between check and keep their records: no training, no evaluation, reward 0, and
-            the results of before.
-        similarity: Jaccard threshold of the near-duplicate check.
-        gate: refuse a trained student that got worse on held skills, by a test at this level, such
-            as 0.05: the student before it stays, the reward is 0, and the records count against
-            `max_records` but are not trained on again. None: no gate.
-        held: the skills that must not get worse: "all", or "untaught" by the step's records.
-        labeler: gives the instances skills that replace the task's gold skills.
-        quality: further checks; records that fail one are dropped.
-        render_mode: "ansi" makes `render` return text: the score, and a table of the skills if the
-            agent sees them.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -91,48 +60,25 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         "shows_skills": True,
     }
 
-    def __init__(
-        self,
-        task: TaskInterface,
-        predictor: TrainablePredictorInterface,
-        *,
-        directory: Given[str | Path | None] = None,
-        mode: Mode = "incremental",
-        replay: int = 100,
-        target_score: float | None = None,
-        max_records: int | None = None,
-        generations_per_training: int = 1,
-        similarity: float = 0.9,
-        gate: float | None = None,
-        held: Held = "all",
-        labeler: SkillLabelerInterface | None = None,
-        quality: Given[Sequence[RecordCheckInterface]] = (),
-        render_mode: Given[str | None] = None,
-    ) -> None:
-        expect(task, TaskInterface, "task")
-        expect(predictor, TrainablePredictorInterface, "predictor")
-        if render_mode not in (None, "ansi"):
-            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
-        self.render_mode = render_mode
-        self.task = task_of(task)
-        self.predictor = predictor
-        self.options = TeachingOptions(
-            mode=mode,
-            replay=replay,
-            target_score=target_score,
-            max_records=max_records,
-            similarity=similarity,
-            gate=gate,
-            held=held,
-            generations_per_training=generations_per_training,
-        )
-        self.labeler = labeler
-        self.quality = tuple(quality)
+    @takes(EnvironmentOptions)
+    def __init__(self, given: EnvironmentOptions) -> None:
+        self.set_up(given)
+
+    def set_up(self, given: EnvironmentOptions) -> None:
+        """Set the options; constructors of subclasses call it."""
+        expect(given.task, TaskInterface, "task")
+        expect(given.predictor, TrainablePredictorInterface, "predictor")
+        self.options: TeachingOptions = given
+        self.task = task_of(given.task)
+        self.predictor = given.predictor
+        self.labeler = given.labeler
+        self.quality = tuple(given.quality)
+        self.render_mode = given.render_mode
         self.clock = PhaseClock()
         self.observation_space = gymnasium.spaces.Dict(
             {"completed": CompletedInstancesSpace(), "report": ReportSpace()}
         )
-        self._folder = EpisodeDirectory(directory)
+        self._folder = EpisodeDirectory(given.directory)
         self._episode: TeachingEpisode | None = None
 
     # --- gymnasium's side ---
@@ -343,7 +289,7 @@ class TeachingEnvironment(gymnasium.Env[Observation, Any], ABC):
         return self._episode
 
     def _identity(self) -> dict[str, Any]:
-        options = {**self.options.model_dump(), "seed": self._seed}
+        options = {**self.options.values(), "seed": self._seed}
         if self.labeler is not None and can(self.labeler, "describe"):
             options["skills"] = self.labeler.describe()
         if self.quality:

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Tree, TreeAction
-from dataenvgym.errors import ConfigurationError, InvalidActionError, check_at_least
+from dataenvgym.errors import ConfigurationError, InvalidActionError
 from dataenvgym.records.plans import apportion
 from dataenvgym.tasks.adapted_task import known_instances
 
@@ -69,12 +69,7 @@ class FixedForest(gymnasium.Wrapper[Any, Any, Any, TreeAction], RecordConstructo
         }
         RecordConstructorArgs.__init__(self, skills=skills, **sizes)
         gymnasium.Wrapper.__init__(self, env)
-        check_at_least(1, **sizes)
         self.skills = _skills_of(env) if skills is None else tuple(skills)
-        if not self.skills or len(set(self.skills)) < len(self.skills):
-            raise ConfigurationError(
-                f"skills are {self.skills}, expected one or more, all different"
-            )
         self.records_per_iteration = records_per_iteration
         self.iterations = iterations
         self.subskills = subskills

@@ -412,7 +412,7 @@ def described_config(directory: Path) -> DictConfig:
             "id": identity.get("environment"),
             **{
                 name: identity.get(name, default)
-                for name, default in TeachingOptions().model_dump().items()
+                for name, default in TeachingOptions().values().items()
             },
         },
         "episode": {"iterations": len(summary.iterations) - 1},

@@ -303,12 +303,6 @@ def test_a_forest_killed_around_a_refusal_resumes_to_the_same_end(
     assert different <= {"iteration.json"}  # which has the seconds
 
 
-@pytest.mark.parametrize("gate", [0, 1, 1.5, True, "5%", float("nan")])
-def test_a_level_that_is_no_probability_is_refused(task, student, gate):
-    with pytest.raises(ConfigurationError, match="gate is"):
-        SkillList(task, student, gate=gate)
-
-
 def test_another_choice_of_held_skills_is_refused(task, student):
     with pytest.raises(ConfigurationError, match="held"):
         SkillList(task, student, gate=0.05, held="untought")

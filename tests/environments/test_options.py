@@ -1,26 +1,32 @@
 import pytest
 
 from dataenvgym.environments.iterations import aim_reached
-from dataenvgym.environments.options import TeachingOptions
+from dataenvgym.environments.skill_tree import SkillTree
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config.instantiation import check_arguments
 
 
 @pytest.mark.parametrize(
-    ("options", "name"),
+    ("name", "value"),
     [
-        ({"mode": "accumlate"}, "mode"),
-        ({"replay": -1}, "replay"),
-        ({"replay": "10"}, "replay"),
-        ({"max_records": 1.5}, "max_records"),
-        ({"target_score": float("nan")}, "target_score"),
-        ({"similarity": 7.0}, "similarity"),
-        ({"max_records": -1}, "max_records"),
+        ("mode", "accumlate"),
+        ("replay", -1),
+        ("replay", "10"),
+        ("max_records", 1.5),
+        ("max_records", -1),
+        ("target_score", float("nan")),
+        ("similarity", 7.0),
+        ("gate", 0),
+        ("gate", True),
+        ("gate", "5%"),
+        ("gate", float("nan")),
+        ("generations_per_training", 0),
+        ("train_sample", -1),
     ],
 )
-def test_an_invalid_option_raises_with_the_value_and_what_is_expected(options, name):
-    with pytest.raises(ConfigurationError) as caught:
-        TeachingOptions(**options)
-    assert f"{name} is {options[name]!r}, expected " in str(caught.value)
+def test_an_impossible_option_is_refused_by_its_key(name, value):
+    with pytest.raises(ConfigurationError, match=f"environment.{name}"):
+        check_arguments(SkillTree, {name: value}, "environment")
 
 
 def test_an_episode_ends_only_at_its_target_score_or_its_budget():

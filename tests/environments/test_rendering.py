@@ -6,7 +6,6 @@ from gymnasium.error import ResetNeeded
 
 from dataenvgym.agents import PocketEngine
 from dataenvgym.environments import OpenEnded, SkillList, SkillTree
-from dataenvgym.errors import ConfigurationError
 from tests.fakes import begun
 
 
@@ -50,9 +49,7 @@ def test_gymnasium_makes_it_with_a_render_mode(task, student):
     assert "reversed" in environment.render()
 
 
-def test_impossible_render_modes_raise(task, student, recwarn):
-    with pytest.raises(ConfigurationError, match="render_mode"):
-        SkillList(task, student, render_mode="human")
+def test_only_an_episode_with_a_render_mode_is_rendered(task, student, recwarn):
     with pytest.raises(ResetNeeded, match="call reset"):
         SkillList(task, student, render_mode="ansi").render()
     silent = begun(SkillList(task, student))

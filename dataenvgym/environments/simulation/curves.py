@@ -23,7 +23,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, model_validator
 
-from dataenvgym.errors import ConfigurationError, InvalidActionError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json, write_json
 
@@ -184,8 +184,6 @@ class SimulatedStudent:
     def __init__(
         self, curves: LearningCurves, *, replay: int = 0, n_instances: int | None = None
     ) -> None:
-        check_at_least(0, replay=replay)
-        check_at_least(1, n_instances=1 if n_instances is None else n_instances)
         self.curves = curves
         self.replay = replay
         self.n_instances = n_instances
@@ -206,16 +204,8 @@ class SimulatedStudent:
         return self.evaluate()
 
     def teach(self, counts: Array) -> Array:
-        """Train on `counts` (n_skills,) records; return the observed accuracies (n_skills,).
-
-        Raises:
-            InvalidActionError: unless there is one count of 0 or more for each skill.
-        """
+        """Train on `counts` (n_skills,) records; return the observed accuracies (n_skills,)."""
         counts = np.asarray(counts, dtype=float)
-        if counts.shape != self._base.shape or not counts.min() >= 0:
-            raise InvalidActionError(
-                f"counts are {counts.tolist()}, expected {len(self._base)} numbers of 0 or more"
-            )
         trained = counts + repeated(self.taught, self.replay)
         self.taught = self.taught + counts
         if trained.any():

@@ -25,7 +25,6 @@ from dataenvgym.environments.skill_tree import (
     plant,
 )
 from dataenvgym.environments.skill_tree.actions import tree_observation_space
-from dataenvgym.errors import check_at_least
 from dataenvgym.records import PerformanceReport, SkillReport
 
 Observation = dict[str, Any]
@@ -47,7 +46,7 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         subskills: the number of subskills of each skill.
 
     Raises:
-        ConfigurationError: if there are no such curves, or an option is impossible.
+        ConfigurationError: if there are no such curves.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
@@ -60,7 +59,6 @@ class SimulatedSkillTree(gymnasium.Env[Observation, TreeAction]):
         n_instances: int | None = None,
         subskills: int = 3,
     ) -> None:
-        check_at_least(1, subskills=subskills)
         self.curves = read_curves(curves)
         self.student = SimulatedStudent(self.curves, replay=replay, n_instances=n_instances)
         self.subskills = subskills

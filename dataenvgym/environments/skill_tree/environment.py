@@ -19,7 +19,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Unpack
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import NonNegativeInt
 
 from dataenvgym.environments.checks import CheckedRecord, stamp
 from dataenvgym.environments.episode_directory import read_state
@@ -52,23 +55,21 @@ from dataenvgym.environments.skill_tree.tree_engine import (
     wrong_first,
 )
 from dataenvgym.environments.teaching import Observation, TeachingEnvironment
-from dataenvgym.errors import ConfigurationError, RunDirectoryError, check_at_least
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.events import warn_run
-from dataenvgym.interfaces import Stateful, TaskInterface, TrainablePredictorInterface
+from dataenvgym.interfaces import Stateful
+from dataenvgym.options import takes
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance, TrainingDatum
 from dataenvgym.records.plans import Engine, warn_of_shortage
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.adapted_task import known_instances
 
 
-class SkillTree(TeachingEnvironment):
-    """The agent sees the forest and acts on it; an engine writes the records.
+@dataclass(frozen=True, kw_only=True)
+class TreeOptions(EnvironmentOptions):
+    """The options of `SkillTree`.
 
-    The observation is that of `SkillList`, plus `"forest"`, a `Forest`. The action is a tuple of
-    `Explore` and `Exploit`, at most one for each skill.
-
-    Args:
-        task, predictor: as in `TeachingEnvironment`.
+    Attributes:
         engine: writes the records. It may name subskills (`propose_subskills`) and find a problem's
             subskill (`subskill_of`). Without these methods, each skill has one subskill, the
             skill itself.
@@ -76,35 +77,36 @@ class SkillTree(TeachingEnvironment):
             ones before each training, for `untaught_accuracy`, and of all after it, for
             `train_accuracy`; 0 for none.
         agent_name: is written into each record's provenance.
-        options: those of `TeachingEnvironment`.
     """
 
-    def __init__(
-        self,
-        task: TaskInterface,
-        predictor: TrainablePredictorInterface,
-        engine: Engine | None = None,
-        *,
-        train_sample: int = 2,
-        agent_name: str | None = None,
-        **options: Unpack[EnvironmentOptions],
-    ) -> None:
-        if engine is None:
+    engine: Engine | None = field(default=None, kw_only=False)
+    train_sample: NonNegativeInt = 2
+    agent_name: str | None = None
+
+
+class SkillTree(TeachingEnvironment):
+    """The agent sees the forest and acts on it; an engine writes the records.
+
+    The observation is that of `SkillList`, plus `"forest"`, a `Forest`. The action is a tuple of
+    `Explore` and `Exploit`, at most one for each skill.
+    """
+
+    @takes(TreeOptions)
+    def __init__(self, given: TreeOptions) -> None:
+        if given.engine is None:
             raise ConfigurationError(
                 "SkillTree has no engine to write its records: choose one with agent/engine=..., "
                 "or for your own agent 'environment.engine={_target_: my_module.MyEngine}'"
             )
-        check_at_least(0, train_sample=train_sample)
-        super().__init__(task, predictor, **options)
-        self.engine = engine
-        self.train_sample = train_sample
-        self.agent_name = agent_name
+        self.set_up(given)
+        self.engine = given.engine
+        self.train_sample = given.train_sample
         self.action_space: TreeActionSpace = TreeActionSpace()
         self.observation_space = tree_observation_space()
         self._forest = self._plan = Forest()
         self._completed: Sequence[CompletedTaskInstance] = ()
         self._trained: Sequence[TaskInstance] = ()
-        self._tree_engine = TreeEngine(engine, agent_name)
+        self._tree_engine = TreeEngine(given.engine, given.agent_name)
         self._engine_state = self._tree_engine.state
 
     @property

@@ -72,7 +72,7 @@ def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], ke
         _check_bounds(value, hint, f"{key}.{name}")
 
 
-_BEYOND = ("greater_than", "less_than", "literal_error", "too_short")
+_BEYOND = ("greater_than", "less_than", "literal_error", "too_short", "finite_number")
 
 
 def _check_bounds(value: Any, hint: Any, key: str) -> None:

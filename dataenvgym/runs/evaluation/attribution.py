@@ -316,7 +316,7 @@ class TrainedIteration:
             )
         self.result: IterationResult = taught[number]
         identity = run.environment
-        known = {n: identity[n] for n in TeachingOptions.model_fields if n in identity}
+        known = {n: identity[n] for n in TeachingOptions().values() if n in identity}
         self.options = TeachingOptions(**known)
         self.seed = int(identity.get("seed", run.summary.seed))
         self.root, self.number, self.files = directory / "iterations", number, files

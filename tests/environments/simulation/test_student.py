@@ -3,7 +3,6 @@ import pytest
 
 from dataenvgym.environments.simulation import SimulatedStudent
 from dataenvgym.environments.simulation.curves import repeated
-from dataenvgym.errors import InvalidActionError
 
 
 def test_it_begins_untouched_and_gets_better_when_taught(curves):
@@ -44,12 +43,3 @@ def test_replayed_records_have_the_shares_of_the_taught_ones():
     assert repeated(np.array([300.0, 100, 0]), 100).tolist() == [75, 25, 0]
     assert repeated(np.array([3.0, 1, 0]), 100).tolist() == [3, 1, 0]
     assert repeated(np.zeros(3), 100).tolist() == [0, 0, 0]
-
-
-@pytest.mark.parametrize("counts", [[1, 2, 3], [1, 1, 1, -1], [1, 1, 1, float("nan")]])
-def test_bad_counts_are_refused_and_leave_it_as_it_was(curves, counts):
-    student = SimulatedStudent(curves)
-    with pytest.raises(InvalidActionError, match="expected 4 numbers"):
-        student.teach(np.array(counts))
-    assert student.accuracies.tolist() == list(curves.base)
-    assert not student.taught.any()

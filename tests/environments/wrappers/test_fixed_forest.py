@@ -106,11 +106,7 @@ def test_a_bad_action_is_refused(action):
         environment.step(action)
 
 
-def test_impossible_options_are_refused():
-    with pytest.raises(ConfigurationError, match="records_per_iteration"):
-        simulated(records_per_iteration=0)
-    with pytest.raises(ConfigurationError, match="all different"):
-        simulated(skills=("a", "a"))
+def test_an_environment_without_skills_needs_their_names():
     bare = gymnasium.Env()
     bare.task = task_of(SimpleNamespace(name="nameless", instances=()))  # type: ignore[attr-defined]
     with pytest.raises(ConfigurationError, match="FixedForest"):
