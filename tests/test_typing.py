@@ -1,14 +1,9 @@
 """Editors and type checkers know the package: a misspelled option is found before it runs."""
 
 import os
-from typing import get_type_hints
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError
-from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions
-from dataenvgym.students.llama_factory.options import OneTraining
-from dataenvgym.students.llama_factory.training_config import refuse_options_of_one_training
 from tests.processes import python
 
 SNIPPET = """
@@ -40,15 +35,12 @@ HEAVY = (
 INI = "[mypy]\n" + "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in HEAVY)
 MISSPELLED = """
 UCBPolicy(discuont=0.5)
-InProcessTrainer(lora_rnak=8)
-LlamaFactoryTrainer(lora_rnak=8)
 TrainingConfig(lora_rnak=8)
 SavedSkills("path", sede=1)
 ClusteredSkills(sede=1)
 OpenEnded(..., ..., reply=3)
 SkillTree(..., ..., reply=3)
 PreferenceEngine(..., ..., round=3)
-InProcessTrainer(lora_rank="eight")
 run_episode(..., ..., iteration=2)
 number: int = Reply(text="2").text
 message: dataenvgym.Mesage
@@ -70,12 +62,3 @@ def test_mypy_finds_the_package_from_any_folder_and_flags_misspelled_options(tmp
     lines = range(first, first + len(MISSPELLED.splitlines()) - 1)
     assert flagged == {f"wrong.py:{n}" for n in lines}, done.stdout + done.stderr
     assert 'Unexpected keyword argument "lora_rnak"' in done.stdout
-
-
-def test_trainings_take_the_options_of_their_configuration():
-    assert set(get_type_hints(OneTraining)) == TrainingConfig.model_fields.keys()
-    for name in get_type_hints(TrainingOptions):
-        refuse_options_of_one_training({name: None})
-    left = get_type_hints(OneTraining).keys() - get_type_hints(TrainingOptions).keys()
-    with pytest.raises(ConfigurationError, match="belong to one training"):
-        refuse_options_of_one_training(dict.fromkeys(left))

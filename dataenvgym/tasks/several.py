@@ -31,7 +31,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.tasks.adapted_task import report_of, task_of
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.domain import Domain, report_on
+from dataenvgym.tasks.domain import Domain, has_answer, report_on
 from dataenvgym.tasks.options import TaskOptions
 from dataenvgym.tasks.source import SPLITS, Split
 
@@ -182,7 +182,11 @@ class SeveralTasks(Task):
         Raises:
             EvaluationError: if no instance of one of the tasks could be scored.
         """
-        whole = report_on(self.name, completed)
+        whole = report_on(
+            self.name,
+            completed,
+            has_answer=lambda c: has_answer(self.domain_of(c.instance), c),
+        )
         reports: dict[str, PerformanceReport] = {}
         for name, task in self.tasks.items():
             if own := [c for c in completed if c.instance.task == name]:
@@ -190,20 +194,11 @@ class SeveralTasks(Task):
         if lacking := [name for name in self.tasks if name not in reports]:
             warn_run(f"{self.name}: no problem of {', '.join(lacking)} is in the score")
         scores = {name: report.score for name, report in reports.items()}
-        told = [
-            (r.no_answer_rate * (n := r.n - r.n_errors), n, r.answered_score or 0.0)
-            for r in reports.values()
-            if r.no_answer_rate is not None
-        ]
-        silent, n = fsum(silent for silent, _, _ in told), sum(n for _, n, _ in told)
-        read = fsum(score * (n - silent) for silent, n, score in told)
         return whole.model_copy(
             update={
                 "score": self._score(scores),
                 "scores": {**whole.scores, **scores},
                 "skills": tuple(s for name in sorted(reports) for s in reports[name].skills),
-                "no_answer_rate": silent / n if told else None,
-                "answered_score": read / (n - silent) if n > silent else None,
             }
         )
 

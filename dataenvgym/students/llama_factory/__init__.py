@@ -5,7 +5,6 @@
     scored           from scored records to records for LLaMA-Factory's stages
     dataset          whole dataset folders, written as streams
     reading          and read, also with other column names, like the files of SDPO
-    options          the options of a training as keyword arguments
     training_config  the YAML file for `llamafactory-cli train`, and the options of a trainer
 
 The formats are those of LLaMA-Factory 0.9.5.
@@ -19,14 +18,12 @@ from dataenvgym.students.llama_factory.formats import (
     format_records_for_sdpo,
     stage_of,
 )
-from dataenvgym.students.llama_factory.options import TrainingOptions
 from dataenvgym.students.llama_factory.reading import read_dataset, read_sdpo_pairs
 from dataenvgym.students.llama_factory.scored import without_weights
 from dataenvgym.students.llama_factory.training_config import TrainingConfig
 
 __all__ = [
     "TrainingConfig",
-    "TrainingOptions",
     "WrittenDataset",
     "dataset_info_entry",
     "format_records",

@@ -20,18 +20,17 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from dataenvgym import storage
-from dataenvgym.errors import ConfigurationError, DatasetFormatError, did_you_mean, first_fault
+from dataenvgym.errors import ConfigurationError, DatasetFormatError, first_fault
 from dataenvgym.interfaces import TrainerInterface
 from dataenvgym.options import Given
 from dataenvgym.records import Model
 from dataenvgym.students.llama_factory.curriculum import Curriculum
-from dataenvgym.students.llama_factory.options import OneTraining, Schedule, TrainingOptions
 
 
 def _joined(value: Any) -> Any:
@@ -61,6 +60,20 @@ _SILENT: Mapping[str, JsonValue] = {
     "lr_scheduler_type": "linear",
     "seed": 42,
 }
+
+Schedule = Literal[
+    "linear",
+    "cosine",
+    "cosine_with_restarts",
+    "polynomial",
+    "constant",
+    "constant_with_warmup",
+    "inverse_sqrt",
+]
+_OF_ONE_TRAINING = (
+    *("model_name_or_path", "adapter_name_or_path", "stage", "dataset", "dataset_dir"),
+    *("output_dir", "chat_template_kwargs", "seed"),
+)
 
 
 class TrainingConfig(Model):
@@ -113,9 +126,6 @@ class TrainingConfig(Model):
         warmup_steps: a number of steps, or, below 1, a share of all steps.
         seed: below 2**32, numpy's limit.
         extra: more options of LLaMA-Factory by name, written unchanged.
-
-    Raises:
-        ConfigurationError: for an unknown option or an invalid value.
     """
 
     model_config = ConfigDict(allow_inf_nan=False, protected_namespaces=())
@@ -180,20 +190,6 @@ class TrainingConfig(Model):
 
     extra: dict[str, JsonValue] = {}
 
-    def __init__(self, **options: Unpack[OneTraining]) -> None:
-        given: dict[str, Any] = {**options}
-        for name in given:
-            if name not in TrainingConfig.model_fields:
-                raise ConfigurationError(
-                    f"{name!r} is not a training option."
-                    f"{did_you_mean(name, TrainingConfig.model_fields)} One of LLaMA-Factory "
-                    "without a field here is expected in 'extra'"
-                )
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise ConfigurationError(first_fault(error)) from None
-
     @model_validator(mode="after")
     def _fits_together(self) -> TrainingConfig:
         bounds = self.scored_clip_high, self.scored_clip_dual
@@ -213,13 +209,16 @@ class TrainingConfig(Model):
                 raise ValueError(f"the trainer would not use {name}: leave it out")
         return self
 
-    def with_options(self, **options: Unpack[OneTraining]) -> TrainingConfig:
+    def with_options(self, **options: Any) -> TrainingConfig:
         """A copy of this configuration with some options changed, checked like any other.
 
         Raises:
-            ConfigurationError: see the constructor.
+            ConfigurationError: for an unknown option or an invalid value.
         """
-        return TrainingConfig(**{**dict(self), **options})
+        try:
+            return TrainingConfig(**{**dict(self), **options})
+        except ValidationError as error:
+            raise ConfigurationError(first_fault(error)) from None
 
     def accumulating(self, n_devices: int) -> TrainingConfig:
         """The configuration for so many devices: what `effective_batch_size` means there.
@@ -296,7 +295,7 @@ class TrainingConfig(Model):
         fields = cls.model_fields.keys() - {"extra"}
         extra = {name: options.pop(name) for name in tuple(options) if name not in fields}
         try:
-            return cls(**options, extra=extra)
+            return cls().with_options(**options, extra=extra)
         except ConfigurationError as error:
             raise DatasetFormatError(f"{path}: {error}") from None
 
@@ -355,8 +354,7 @@ def trainer_with(trainer: TrainerInterface, options: Mapping[str, Any]) -> Train
 
 def refuse_options_of_one_training(options: Mapping[str, Any]) -> None:
     """Raise ConfigurationError for options that a predictor sets for each training."""
-    of_one = OneTraining.__annotations__.keys() - TrainingOptions.__annotations__.keys()
-    if taken := [name for name in options if name in of_one]:
+    if taken := [name for name in options if name in _OF_ONE_TRAINING]:
         raise ConfigurationError(
             f"{taken} belong to one training, and the predictor sets them; expected options "
             "that hold for every training"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from pydantic import PositiveInt
 
@@ -14,7 +14,6 @@ from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.students.llama_factory import (
     TrainingConfig,
-    TrainingOptions,
     read_dataset,
     stage_of,
 )
@@ -62,13 +61,11 @@ class InProcessTrainer:
 
     passes_options_to: ClassVar = TrainingConfig
 
-    def __init__(
-        self, *, threads: PositiveInt = 2, device: str = "cpu", **options: Unpack[TrainingOptions]
-    ) -> None:
+    def __init__(self, *, threads: PositiveInt = 2, device: str = "cpu", **options: Any) -> None:
         refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device
-        self.config = TrainingConfig(**options).accumulating(1)
+        self.config = TrainingConfig().with_options(**options).accumulating(1)
         self.left_out: Collection[int] = ()
         refuse_unsupported(self.config, stages=STAGES)
 

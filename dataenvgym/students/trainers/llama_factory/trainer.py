@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import MinLen
 from pydantic import PositiveInt
@@ -27,7 +27,7 @@ from dataenvgym.events import tell
 from dataenvgym.options import Free
 from dataenvgym.records import PreferenceDatum
 from dataenvgym.students.external.environments import Variant, external_environment, has_cuda
-from dataenvgym.students.llama_factory import TrainingConfig, TrainingOptions, read_dataset
+from dataenvgym.students.llama_factory import TrainingConfig, read_dataset
 from dataenvgym.students.llama_factory.training_config import (
     ADAPTER_FILES,
     refuse_options_of_one_training,
@@ -93,11 +93,11 @@ class LlamaFactoryTrainer:
         threads: PositiveInt | None = 1,
         variant: Free[Variant | None] = None,
         environment: Mapping[str, str] | None = None,
-        **options: Unpack[TrainingOptions],
+        **options: Any,
     ) -> None:
         refuse_options_of_one_training(options)
         self._options = options
-        self.config = TrainingConfig(**options)
+        self.config = TrainingConfig().with_options(**options)
         if self.config.curriculum is not None:
             raise UnsupportedStageError(
                 "curriculum is set, and LLaMA-Factory has no sections and no gates: use "

@@ -172,7 +172,7 @@ def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"learning_rte": 1e-3}, r"learning_rte.*learning_rate"),
+        ({"learning_rte": 1e-3}, "learning_rte"),
         ({"seed": 1}, "'seed'"),
         ({"command": "/no/cli"}, r"no program '/no/cli'.*external install"),
     ],
