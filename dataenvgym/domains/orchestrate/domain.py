@@ -17,7 +17,7 @@ from dataenvgym.domains.orchestrate.environment import (
 )
 from dataenvgym.domains.orchestrate.preferences import kept, preference_of
 from dataenvgym.domains.orchestrate.retrievers import Retriever
-from dataenvgym.domains.orchestrate.rewards import Try, efficiency
+from dataenvgym.domains.orchestrate.rewards import efficiency
 from dataenvgym.domains.orchestrate.tiers import Tier
 from dataenvgym.events import warn_run
 from dataenvgym.records import (
@@ -141,9 +141,7 @@ class OrchestrateDomain(DialogueDomain):
                 "cents": _cents(spent.cost),
                 "seconds": spent.seconds,
                 "invalid_turns": spent.n_invalid,
-                "efficiency": efficiency(
-                    Try(is_solved=was_correct, cost=spent.cost, seconds=spent.seconds)
-                ),
+                "efficiency": efficiency(was_correct, spent),
             }
             parts = {"tools": spent.tools, "judge": spent.judge if "judge" in self.others else None}
             for part, usage in parts.items():

@@ -18,7 +18,6 @@ from dataenvgym.domains.orchestrate.rewards import (
     LEAST_DEVIATION,
     LEAST_GROUP,
     RewardName,
-    Try,
     rewards,
 )
 from dataenvgym.errors import ConfigurationError
@@ -121,10 +120,7 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         """The reward of each try at one problem; none with an error."""
         if not group:
             return []
-        tries = [
-            Try(done.was_correct, spent.cost, spent.seconds, spent.calls)
-            for done, spent in ((done, account(done)) for done in group)
-        ]
+        tries = [(done.was_correct, account(done)) for done in group]
         return rewards(self.reward, tries, preference_of(group[0].instance))
 
     def _records_of(self, done: CompletedTaskInstance, weight: float) -> list[ScoredDatum]:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.orchestrate.calls import (
     CHARACTERS_PER_TOKEN,
@@ -162,6 +162,8 @@ def program_in(text: str) -> str:
 GradedBy = Literal["judge", "exact_match"]
 SYSTEM = "You are good at using tools."
 TEMPLATE = "Problem: {instruction}\n\nChoose an appropriate tool."
+CODE_SECONDS = 60.0
+"""How long the code of a reasoner may run."""
 MOST_WORDS = 500
 """Of an answer; a longer text is not an answer."""
 _DESCRIPTIONS: Mapping[ToolName, str] = {
@@ -183,14 +185,12 @@ class CallOptions:
         documents: how many documents a search returns.
         context_tokens: the longest context of the orchestrator, at four characters a token.
         retries: how often a tier is asked again that failed, or whose reply cannot be used.
-        code_seconds: how long the code of a reasoner may run.
     """
 
     graded_by: GradedBy = "judge"
     documents: PositiveInt = 5
     context_tokens: PositiveInt = 27_000
     retries: NonNegativeInt = 2
-    code_seconds: PositiveFloat = 60.0
 
 
 class OrchestrateEnvironment(TaskEnvironment):
@@ -371,7 +371,7 @@ class OrchestrateEnvironment(TaskEnvironment):
                 return f"the reply has no <answer> of at most {MOST_WORDS} words"
             return {"answer": answer}
         if program := program_in(text):
-            limits = Limits(seconds=self.options.code_seconds)
+            limits = Limits(seconds=CODE_SECONDS)
             output = self._sandbox.box().run(program, limits=limits).text
             return {"code": Code(program=program, output=output)}
         return {"attempt": text.strip()} if text.strip() else "the reply is empty"

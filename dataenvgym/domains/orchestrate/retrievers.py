@@ -81,10 +81,6 @@ class FolderRetriever:
         found, scores = index.retrieve(words, k=min(k, len(self.texts)), show_progress=False)
         return [self.texts[i] for i, s in zip(found[0], scores[0], strict=True) if s > 0]
 
-    def describe(self) -> dict[str, Any]:
-        """The folder and its number of texts, for the run directory."""
-        return {"name": type(self).__name__, "folder": str(self.folder), "texts": len(self.texts)}
-
 
 class HttpRetriever:
     """Servers with ToolOrchestra's `/retrieve`: a list of documents for each query.
@@ -118,10 +114,6 @@ class HttpRetriever:
             fault=RETRIEVER,
         )
 
-    def describe(self) -> dict[str, Any]:
-        """The servers, for the run directory."""
-        return {"name": type(self).__name__, "base_urls": list(self.base_urls)}
-
 
 class ScriptedRetriever:
     """Finds what a function, or a mapping from a text in the query to documents, says."""
@@ -136,10 +128,6 @@ class ScriptedRetriever:
         if not isinstance(self.script, Mapping):
             return self.script(query, k)[:k]
         return [text for key, texts in self.script.items() if key in query for text in texts][:k]
-
-    def describe(self) -> dict[str, Any]:
-        """Its name, for the run directory."""
-        return {"name": type(self).__name__}
 
 
 def make_retriever(

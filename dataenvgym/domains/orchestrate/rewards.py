@@ -12,10 +12,11 @@ groups of 3 or more with a deviation above 0.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from itertools import starmap
 from typing import Literal, cast
 
+from dataenvgym.domains.orchestrate.calls import Account
 from dataenvgym.domains.orchestrate.preferences import (
     ACCURACY,
     COST,
@@ -33,28 +34,17 @@ LEAST_GROUP = 3
 LEAST_DEVIATION = 0.1
 
 
-@dataclass(frozen=True)
-class Try:
-    """One try, as far as rewards depend on it.
-
-    Attributes:
-        cost, seconds: None if unknown.
-        calls: by tool and by tier.
-    """
-
-    is_solved: bool
-    cost: float | None
-    seconds: float | None
-    calls: Mapping[str, int] = field(default_factory=dict)
+Try = tuple[bool, Account]
+"""Whether a try solved the problem, and what it took."""
 
 
-def efficiency(one: Try) -> float | None:
+def efficiency(is_solved: bool, spent: Account) -> float | None:
     """The efficiency reward; None if the cost or time of a solved problem is unknown."""
-    if not one.is_solved:
+    if not is_solved:
         return 0.0
-    if one.cost is None or one.seconds is None:
+    if spent.cost is None or spent.seconds is None:
         return None
-    return 1 - min(MOST_LOST, DOLLARS_SCALE * one.cost + SECONDS_SCALE * one.seconds)
+    return 1 - min(MOST_LOST, DOLLARS_SCALE * spent.cost + SECONDS_SCALE * spent.seconds)
 
 
 def rewards(
@@ -70,9 +60,9 @@ def rewards(
             preference that the problem does not have.
     """
     if kind == "outcome":
-        return [float(one.is_solved) for one in group]
+        return [float(is_solved) for is_solved, _ in group]
     if kind == "efficiency":
-        return _known(kind, "cost or time", map(efficiency, group))
+        return _known(kind, "cost or time", starmap(efficiency, group))
     if preference is None:
         raise ConfigurationError(
             "the reward is 'preference', and a problem has none: add a field `preference` to the "
@@ -82,17 +72,17 @@ def rewards(
     for name, weight in preference.weights.items():
         if not weight:
             continue
-        column = _known(kind, name, (_element(name, one) for one in group))
+        column = _known(kind, name, (_element(name, *one) for one in group))
         for i, value in enumerate(normalized(column)):
             totals[i] += weight * value
-    return [total * one.is_solved for total, one in zip(totals, group, strict=True)]
+    return [total * is_solved for total, (is_solved, _) in zip(totals, group, strict=True)]
 
 
-def _element(name: str, one: Try) -> float | None:
+def _element(name: str, is_solved: bool, spent: Account) -> float | None:
     if name in (COST, LATENCY):
-        spent = one.cost if name == COST else one.seconds
-        return None if spent is None else -spent
-    return float(one.is_solved if name == ACCURACY else one.calls.get(name, 0))
+        amount = spent.cost if name == COST else spent.seconds
+        return None if amount is None else -amount
+    return float(is_solved if name == ACCURACY else spent.calls.get(name, 0))
 
 
 def _known(kind: str, what: str, values: Iterable[float | None]) -> list[float]:

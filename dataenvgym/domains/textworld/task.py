@@ -87,14 +87,8 @@ class _TextWorldTask(Task):
         if options.sources is None:
             source = ProceduralSource(name, skills, draw, sizes=options.sizes, seed=options.seed)
         else:
-            source = RowSource(
-                options.sources,
-                partial(to_instance, problem=problem, name=name),
-                RowOptions(fractions=THIRDS, seed=options.seed),
-                name=name,
-                overlap_key=domain.overlap_key,
-                gold_errors=domain.gold_errors,
-            )
+            read = partial(to_instance, problem=problem, name=name)
+            source = _rows(options, read, domain, name, gold_errors=domain.gold_errors)
         self.set_up(source, domain, options, name=options.name)
 
 
@@ -182,14 +176,8 @@ class _GamesTask(Task):
                 check(row)
             return to_instance(row, problem=problem, name=name)
 
-        source = RowSource(
-            options.sources,
-            read,
-            RowOptions(fractions=THIRDS, seed=options.seed),
-            name=name,
-            overlap_key=domain.overlap_key,
-            rows=sampled(rows, limit=options.limit, seed=options.seed),
-        )
+        chosen = sampled(rows, limit=options.limit, seed=options.seed)
+        source = _rows(options, read, domain, name, rows=chosen)
         self.set_up(source, domain, options, name=options.name)
 
 
@@ -211,6 +199,14 @@ class WebshopTask(_GamesTask):
     @takes(WebshopOptions)
     def __init__(self, options: WebshopOptions) -> None:
         self._set_up(WebshopProblem, partial(session_rows, n_products=options.n_products), options)
+
+
+def _rows(
+    options: HouseOptions | GameOptions, read: Any, domain: TextWorldDomain, name: str, **more: Any
+) -> RowSource:
+    assert options.sources is not None
+    shares, key = RowOptions(fractions=THIRDS, seed=options.seed), domain.overlap_key
+    return RowSource(options.sources, read, shares, name=name, overlap_key=key, **more)
 
 
 def to_instance(row: SourceRow, *, problem: type[Problem], name: str) -> TaskInstance:

@@ -59,7 +59,7 @@ def test_texts_of_a_folder_are_found_by_their_words(folder, monkeypatch):
     assert retriever.search("1912", 5) == ["ships\nThe ark sank in 1912."]
     assert retriever.search("zebra", 5) == []
     assert list(retriever.search("the", 5)) == []
-    assert retriever.describe()["texts"] == 3
+    assert len(retriever.texts) == 3
 
 
 def test_paragraphs_are_joined_up_to_the_size_of_a_piece(folder):

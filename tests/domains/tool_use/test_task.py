@@ -43,7 +43,6 @@ def test_a_world_without_a_file_of_its_own_needs_sources(lamps):
         ({"max_turns": 0}, "max_turns is 0"),
         ({"max_turns": 201}, "max_turns is 201"),
         ({"count_errors": "never"}, "count_errors is 'never'"),
-        ({"limit": 0}, "limit is 0"),
         ({"template": "no place"}, "template"),
     ],
 )

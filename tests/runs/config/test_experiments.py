@@ -10,12 +10,14 @@ from omegaconf import OmegaConf
 
 from dataenvgym.agents import ScoredTriesEngine
 from dataenvgym.agents.compatibility import check_fit
+from dataenvgym.domains.orchestrate.calls import Account
 from dataenvgym.domains.orchestrate.domain import call_of
-from dataenvgym.domains.orchestrate.rewards import Try, efficiency
+from dataenvgym.domains.orchestrate.rewards import efficiency
 from dataenvgym.domains.textworld.task import TextworldHouseTask, TextworldShopTask
 from dataenvgym.environments import IterationFiles, OpenEnded
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records.plans import Assignment
+from dataenvgym.records.usage import NOTHING
 from dataenvgym.runs.config import build_agent, build_task, compose
 from dataenvgym.runs.config.commented_yaml import _Comments
 from dataenvgym.runs.config.composition import chosen_options
@@ -229,5 +231,5 @@ def test_the_orchestrator_is_asked_and_rewarded_as_in_tool_orchestra(monkeypatch
         for name in ("answer-1", "answer-4")
     )
     assert min(solved) > 0 > max(failed)
-    one = Try(is_solved=True, cost=0.02, seconds=40)
-    assert efficiency(one) == pytest.approx(1 - (5 * 0.02 + 40 / 500))
+    took = NOTHING.model_copy(update={"cost": 0.02, "seconds": 40})
+    assert efficiency(True, Account(tools=took)) == pytest.approx(1 - (5 * 0.02 + 40 / 500))

@@ -25,6 +25,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,6 +158,30 @@ class Dialogue:
         return cls(row.id, lines, "3", library="lv3_apis")
 
 
+def _read(place: Path | HubDataset) -> tuple[list[Dialogue], list[SourceRow]]:
+    """The dialogues in a place, and the rows of training files."""
+    paths = files_in(place, "API-Bank")
+    paths = [p for p in paths if p.suffix == ".jsonl"] or [p for p in paths if p.suffix == ".json"]
+    if not paths:
+        raise ConfigurationError(f"{str(place)!r} holds no .jsonl file, and no .json file")
+    found: list[Dialogue] = []
+    training: list[SourceRow] = []
+    for path in paths:
+        rows = list(read_rows(path)) if path.suffix == ".json" else []
+        if rows and "requirement" in rows[0].values:
+            found += map(Dialogue.of_plan, rows)
+        elif rows:
+            training += rows
+        else:
+            found.append(Dialogue.of_file(path))
+    if empty := [dialogue.name for dialogue in found if not dialogue.lines]:
+        warn_run(
+            f"{place}: {len(empty)} of {len(found)} dialogues are empty files, and have no "
+            f"problems: {', '.join(empty)}"
+        )
+    return found, training
+
+
 class ApiBank:
     """The dialogues in some places, each read once, and their tools.
 
@@ -177,8 +202,7 @@ class ApiBank:
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
         self._own = own or ApiBankApis(None)
-        self._dialogues: dict[Path | HubDataset, list[Dialogue]] = {}
-        self._training: dict[Path | HubDataset, list[SourceRow]] = {}
+        self._read = cache(_read)
 
     def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:
         """The chosen turns in a folder of dialogues, or in one file.
@@ -187,20 +211,20 @@ class ApiBank:
             ConfigurationError: if the place does not exist.
             InvalidInstanceError: for a line that is not in the format, naming file, line and field.
         """
-        dialogues = self._read(place)
+        dialogues, training = self._read(place)
         libraries = dict.fromkeys(dialogue.library for dialogue in dialogues)
         tools = {known: self._tools_of(known, [place]) for known in libraries}
         for dialogue in dialogues:
             named = {tool.name: tool for tool in tools[dialogue.library]}
             yield from self._turns_of(dialogue, named)
-        for row in self._training[place]:
+        for row in training:
             is_call = "API-Request:" in str(row.values.get("output"))
             if self.turns == "all" or (self.turns == "calls") == is_call:
                 yield row
 
     def tools(self, places: Sequence[Path | HubDataset]) -> tuple[Tool, ...]:
         """The tools in these places, sorted by name."""
-        dialogues = [dialogue for place in places for dialogue in self._read(place)]
+        dialogues = [dialogue for place in places for dialogue in self._read(place)[0]]
         libraries = sorted({dialogue.library for dialogue in dialogues})
         found = {tool.name: tool for known in libraries for tool in self._tools_of(known, places)}
         return tuple(found[name] for name in sorted(found))
@@ -214,38 +238,11 @@ class ApiBank:
             return self._own.tools(library)
         calls: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for place in dict.fromkeys(places):
-            for dialogue in self._read(place):
+            for dialogue in self._read(place)[0]:
                 for line, _ in dialogue.lines:
                     if isinstance(line, _Called) and dialogue.library == library:
                         calls[line.api_name].append(line.call.arguments)
         return derived_tools(calls)
-
-    def _read(self, place: Path | HubDataset) -> list[Dialogue]:
-        if place not in self._dialogues:
-            paths = files_in(place, "API-Bank")
-            paths = [p for p in paths if p.suffix == ".jsonl"] or [
-                p for p in paths if p.suffix == ".json"
-            ]
-            if not paths:
-                raise ConfigurationError(f"{str(place)!r} holds no .jsonl file, and no .json file")
-            found: list[Dialogue] = []
-            training: list[SourceRow] = []
-            for path in paths:
-                rows = list(read_rows(path)) if path.suffix == ".json" else []
-                if rows and "requirement" in rows[0].values:
-                    found += map(Dialogue.of_plan, rows)
-                elif rows:
-                    training += rows
-                else:
-                    found.append(Dialogue.of_file(path))
-            self._dialogues[place], self._training[place] = found, training
-            empty = [dialogue.name for dialogue in found if not dialogue.lines]
-            if empty:
-                warn_run(
-                    f"{place}: {len(empty)} of {len(self._dialogues[place])} dialogues are empty "
-                    f"files, and have no problems: {', '.join(empty)}"
-                )
-        return self._dialogues[place]
 
     def _turns_of(self, dialogue: Dialogue, tools: Mapping[str, Tool]) -> Iterator[SourceRow]:
         declared = tuple(tools[name] for name in sorted(dialogue.apis & tools.keys()))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 from pydantic import ValidationError
 
-from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.calls.environment import CallOptions, CallsEnvironment
 from dataenvgym.domains.tool_use.calls.problem import (
     CallsProblem,
@@ -55,7 +55,7 @@ class CallsDomain(DialogueDomain):
         known: returns problems, such as those of a training split; their gold calls judge records
             that ask the same question. Called when the first record is judged.
         catalog: returns the tools that the student must search; () declares a problem's own tools.
-        options, reply_threshold, verdict, max_turns: see `CallsEnvironment`.
+        options, more: see `CallsEnvironment`.
     """
 
     asks_others = False
@@ -67,21 +67,14 @@ class CallsDomain(DialogueDomain):
         options: CallOptions = CallOptions(),
         *,
         catalog: Callable[[], Sequence[Tool]] = tuple,
-        reply_threshold: float = 0.5,
-        verdict: Callable[[Sequence[ToolCall], CheckedCall], Mapping[str, bool]] = lambda *_: {},
-        max_turns: int | None = None,
+        **more: Any,
     ) -> None:
         self.prompt_template = options.prompt
         self.lenient = options.matching == "lenient"
         self._known = known
         self._catalog_of = catalog
-        self._environment = partial(
-            CallsEnvironment,
-            options=options,
-            reply_threshold=reply_threshold,
-            verdict=verdict,
-            max_turns=max_turns,
-        )
+        make: Callable[..., CallsEnvironment] = partial(CallsEnvironment, options=options, **more)
+        self._environment = make
         self._environment()  # raises here if an option is invalid
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from dataenvgym.domains.tool_use.calls.api_bank_apis import CheckedCall
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, declaring
@@ -48,7 +48,7 @@ class CallsEnvironment(TaskEnvironment):
         catalog: if it has tools, the student gets only `TOOL_SEARCHER`, which searches them.
         verdict: of a gold call's own judge on a message's calls, by the name of the score; {} if
             there is none (see `ApiBankApis.verdict`).
-        instances, max_turns, render_mode: see `TaskEnvironment`.
+        instances, more: see `TaskEnvironment`.
     """
 
     max_turns = 8
@@ -61,15 +61,10 @@ class CallsEnvironment(TaskEnvironment):
         reply_threshold: float = 0.5,
         catalog: Sequence[Tool] = (),
         verdict: Callable[[Sequence[ToolCall], CheckedCall], Mapping[str, bool]] = lambda *_: {},
-        max_turns: int | None = None,
-        render_mode: str | None = None,
+        **more: Any,
     ):
         super().__init__(
-            instances,
-            max_turns=max_turns,
-            system_prompt=options.system_prompt,
-            template=options.template,
-            render_mode=render_mode,
+            instances, system_prompt=options.system_prompt, template=options.template, **more
         )
         self.lenient = options.matching == "lenient"
         self.reply_threshold = reply_threshold

@@ -41,6 +41,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dataenvgym import __version__
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_above
+from dataenvgym.records import Tool as OurTool
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds.world import World
 
@@ -58,7 +59,7 @@ def server_of(world: World[Any], *, one_session: bool = False) -> Server[Any]:
         one_session: all requests belong to one session, as over stdio. Otherwise, requests of
             protocol versions without sessions are refused; clients then call `initialize`.
     """
-    listed = ListToolsResult(tools=[_tool(world, tool.name) for tool in world.tools()])
+    listed = ListToolsResult(tools=[_tool(world, tool) for tool in world.tools()])
     only = _Session(world) if one_session else None
 
     async def list_tools(
@@ -142,13 +143,12 @@ async def _refuse_without_session(ctx: _Context, call_next: CallNext) -> Handler
     return await call_next(ctx)
 
 
-def _tool(world: World[Any], name: str) -> Tool:
-    tool = next(tool for tool in world.tools() if tool.name == name)
-    method = world.methods.get(name)
+def _tool(world: World[Any], tool: OurTool) -> Tool:
+    method = world.methods.get(tool.name)
     hints = None if method is None else ToolAnnotations(read_only_hint=not method.writes)
     schema = {"type": "object", **tool.parameters}
     return Tool(
-        name=name, description=tool.description or None, input_schema=schema, annotations=hints
+        name=tool.name, description=tool.description or None, input_schema=schema, annotations=hints
     )
 
 

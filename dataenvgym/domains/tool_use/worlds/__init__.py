@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
-from dataenvgym.registration import import_own
 from dataenvgym.tasks.worlds.state import RowT, State, Table
 from dataenvgym.tasks.worlds.world import ToolError, World
 
@@ -35,17 +34,14 @@ def find_world(name: str) -> World[Any]:
         from dataenvgym.domains.tool_use.worlds.folder import read_world
 
         return read_world(name)
-    place = WORLDS.get(name, name)
-    module, dot, attribute = place.rpartition(".")
-    if not dot:
+    from dataenvgym.runs.config.instantiation import imported
+
+    if "." not in (place := WORLDS.get(name, name)):
         raise ConfigurationError(
             f"there is no world {name!r}.{did_you_mean(name, WORLDS)} There are: "
             f"{', '.join(WORLDS)}; name your own as my_module.MyWorld, or a folder"
         )
-    try:
-        kind = getattr(import_own(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"the world {place} cannot be imported: {error}") from None
+    kind: Any = imported(place, "world")
     if not (isinstance(kind, type) and issubclass(kind, World)):
         raise ConfigurationError(f"{place} is {kind!r}, expected a subclass of World")
     return kind()

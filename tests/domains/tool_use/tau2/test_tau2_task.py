@@ -260,7 +260,7 @@ def test_a_task_with_an_unknown_tool_or_assertion_is_refused(data, change, compl
 
 @pytest.mark.parametrize(
     "options",
-    [{"limit": 0}, {"fractions": {"all": 1.0}}, {"nl_assertions": "maybe"}, {"task_set": "smal"}],
+    [{"fractions": {"all": 1.0}}, {"nl_assertions": "maybe"}, {"task_set": "smal"}],
 )
 def test_impossible_options_are_refused(options):
     with pytest.raises(ConfigurationError, match=next(iter(options))):
