@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,24 +52,24 @@ class Rule:
     phrasings: tuple[str, ...] = ("{x}", "Find the rule.\n\n{x}", "Solve the last one.\n\n{x}")
 
 
-def _erasing(kept: str) -> Callable[[Cells], Cells]:
-    """Keep the cells marked 1, row by row, and make the others 0."""
-    mask = np.array([*map(int, kept)]).reshape(SIDE, SIDE)
-    return lambda cells: cells * mask
-
-
 _MOVES: Mapping[str, Callable[[Cells], Cells]] = {
     "flip-0": np.flipud,
     "flip-1": np.fliplr,
     "roll-0": lambda cells: np.roll(cells, 1, axis=0),
     "roll-1": lambda cells: np.roll(cells, 1, axis=1),
 }
+# by rule, 1 for the cells that are kept, row by row
 _KEPT = {"hollow": "111101111", "corners": "101000101", "cross": "010111010", "center": "000010000"}
 SKILLS: Mapping[str, Rule] = {
     rule.name: rule
     for rule in (
         *(Rule(name, "moves", change) for name, change in _MOVES.items()),
-        *(Rule(name, "erasures", _erasing(kept)) for name, kept in _KEPT.items()),
+        *(
+            Rule(
+                name, "erasures", partial(np.multiply, np.reshape([*map(int, kept)], (SIDE, SIDE)))
+            )
+            for name, kept in _KEPT.items()
+        ),
     )
 }
 

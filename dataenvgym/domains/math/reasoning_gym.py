@@ -23,7 +23,7 @@ import numpy as np
 
 from dataenvgym import exact_json
 from dataenvgym.domains.math.domain import FINAL_ANSWER_FORM
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, check_one_of
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import ChatDatum, Conversation, SupervisedDatum, TaskInstance
 from dataenvgym.records.tool_formats import said_in
@@ -165,27 +165,25 @@ def dataset_of(recipe: str) -> Any:
         ConfigurationError: see `ReasoningGymTask`.
     """
     try:
+        importlib.import_module("reasoning_gym")  # registers the families
         factory = importlib.import_module("reasoning_gym.factory")
     except ImportError:
         raise ConfigurationError(
             "this task needs reasoning-gym: run `pip install dataenvgym[reasoning-gym]`"
         ) from None
-    importlib.import_module("reasoning_gym")  # registers the families
     made_of = exact_json.loads(recipe)
-    family = made_of["family"]
+    family, options = made_of["family"], made_of["options"]
     known = sorted(factory.DATASETS.keys() - EVALUATES_ANSWERS)
-    if family in EVALUATES_ANSWERS:
+    if family not in known:
         raise ConfigurationError(
-            f"family {family!r} scores an answer by running it as Python code, which is refused; "
-            f"the others are: {', '.join(known)}"
+            f"families has {family!r}, which does not exist, or scores an answer by running it as "
+            f"Python code.{did_you_mean(family, known)} There are: {', '.join(known)}"
         )
-    check_one_of(known, families=family)
-    options = made_of["options"] | {"seed": made_of["seed"], "size": made_of["size"]}
     try:
-        return factory.create_dataset(family, **options)
+        return factory.create_dataset(family, **options, seed=made_of["seed"], size=made_of["size"])
     except (TypeError, ValueError, AssertionError) as error:
         raise ConfigurationError(
-            f"family {family!r} does not take the options {made_of['options']}: {error}"
+            f"family {family!r} does not take the options {options}: {error}"
         ) from error
 
 
@@ -195,10 +193,7 @@ class ReasoningGymSkill:
 
     name: str
     category: str
-
-    @property
-    def phrasings(self) -> Sequence[str]:
-        return (self.name,)
+    phrasings: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -230,8 +225,9 @@ class ReasoningGymFamily(PocketFamily[ReasoningGymProblem]):
 
     @cached_property
     def skills(self) -> Mapping[str, ReasoningGymSkill]:
+        recipe = self._source.recipe
         return {
-            name: ReasoningGymSkill(name, dataset_of(self._source.recipe(name, "train")).category)
+            name: ReasoningGymSkill(name, dataset_of(recipe(name, "train")).category, (name,))
             for name in self._source.families
         }
 
@@ -250,9 +246,8 @@ class ReasoningGymFamily(PocketFamily[ReasoningGymProblem]):
         """The problem of the train or the validation split with this question."""
         if (instance := self._known.get(question)) is None:
             return None
-        assert instance.skill is not None
-        assert instance.answer is not None
-        return self._problem(instance.skill, question, instance.answer), instance.skill
+        skill = str(instance.skill)
+        return self._problem(skill, question, str(instance.answer)), skill
 
     def holds(self, exercise: Exercise, output: str) -> bool:
         return output.strip() == exercise.output
@@ -266,15 +261,13 @@ class ReasoningGymFamily(PocketFamily[ReasoningGymProblem]):
 
     @cached_property
     def _known(self) -> Mapping[str, TaskInstance]:
-        splits: tuple[Split, ...] = ("train", "validation")
-        return {i.instruction: i for split in splits for i in self._source.load(split)}
+        load = self._source.load
+        return {i.instruction: i for i in (*load("train"), *load("validation"))}
 
     @cached_property
     def _evaluated(self) -> frozenset[str]:
-        splits: tuple[Split, ...] = ("validation", "test")
-        return frozenset(
-            question_key(i.instruction) for split in splits for i in self._source.load(split)
-        )
+        load = self._source.load
+        return frozenset(question_key(i.instruction) for i in (*load("validation"), *load("test")))
 
 
 class ReasoningGymTask(Task):

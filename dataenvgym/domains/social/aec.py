@@ -116,8 +116,6 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ConfigurationError(f"render_mode is {render_mode!r}, expected 'ansi' or None")
         self.render_mode = render_mode
         self.instances = tuple(
             SocialTask(seats="first").instances if instances is None else instances
@@ -157,19 +155,11 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
         Raises:
             InvalidInstanceError: if the instance does not exist.
-            ConfigurationError: if the scene needs a judge that is not among `others`.
         """
         if seed is not None:
             self._rng, _ = seeding.np_random(seed)
         instance = chosen_instance(self.instances, options or {}, self._rng)
         problem = instance.data_as(SocialProblem)
-        for seat in problem.cast.seats:
-            missing = self._scoring.to_judge(problem.scene, seat)
-            if missing and "judge" not in self.others:
-                raise ConfigurationError(
-                    f"instance {instance.id!r}: {', '.join(missing)} of seat {seat} need a judge, "
-                    "and others has none: others={'judge': PREDICTOR}"
-                )
         self.scene = SceneState.begin(problem.cast, self.rules, seed=problem.seed)
         self.agents = [f"seat_{seat}" for seat in problem.cast.seats]
         self.rewards, self._cumulative_rewards = (dict.fromkeys(self.agents, 0.0) for _ in "12")

@@ -55,7 +55,7 @@ class SocialDomain(DialogueDomain):
         options: how a scene is played and scored.
 
     Attributes:
-        recorder: stores the played scenes, once it is given a store.
+        recorder: stores the played scenes, once it has a store.
     """
 
     record_forms = ("social",)
@@ -65,7 +65,7 @@ class SocialDomain(DialogueDomain):
         self._rules = rules or Rules()
         self._kinds = self._rules.kinds
         self.judges, self.scored = tuple(options.judges), options.scored
-        self.recorder: SceneRecorder | None = None
+        self.recorder = SceneRecorder()
         self._strategies = options
         self.make_environment()  # raises here if an option is invalid
 
@@ -83,9 +83,9 @@ class SocialDomain(DialogueDomain):
             models: the name of each model (see `SceneRecorder`).
             events: also store each action when it happens.
         """
-        self.recorder = self.recorder or SceneRecorder()
         self.recorder.models |= models or {}
-        self.recorder.keep_in(store, events=events)
+        self.recorder.documents.append(store)
+        self.recorder.events += [store] if events else []
 
     @staticmethod
     def model_names(config: DictConfig) -> dict[str, str]:

@@ -14,7 +14,7 @@ from dataenvgym.domains.social.actions import Action, InvalidActionText, read_ac
 from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import MODEL, SocialProblem
 from dataenvgym.domains.social.prompts import news, seat_conversation
-from dataenvgym.domains.social.recording import SceneRecord, SceneRecorder
+from dataenvgym.domains.social.recording import SceneRecorder
 from dataenvgym.domains.social.scene import MOST_TURNS, Rules, SceneState
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.domains.social.scripted_partners import scripted_partner
@@ -55,7 +55,7 @@ class SocialEnvironment(TaskEnvironment):
     Args:
         options: how the scene is played and scored.
         rules: whose turn it is, and when the scene ends.
-        recorder: stores the played scenes; None stores none.
+        recorder: stores the played scenes.
         more: others and render_mode, see `TaskEnvironment`.
     """
 
@@ -77,8 +77,7 @@ class SocialEnvironment(TaskEnvironment):
         )
         self._rules = rules or Rules()
         self._partner_sampling = SamplingParameters.model_validate(options.partner_sampling)
-        self._recorder = recorder
-        self._record: SceneRecord | None = None
+        self._recorder = recorder or SceneRecorder()
         self._options = options
 
     @property
@@ -89,9 +88,7 @@ class SocialEnvironment(TaskEnvironment):
     def begin(self, instance: TaskInstance) -> Generator[Ask, Reply, Conversation]:
         problem = instance.data_as(SocialProblem)
         self._options.check_partner(problem.partner)
-        self._record = None
-        if self._recorder is not None:
-            self._record = self._recorder.record(instance.id, problem, self._episode_seed)
+        self._record = self._recorder.record(instance.id, problem, self._episode_seed)
         state = SceneState.begin(problem.cast, self._rules, seed=problem.seed)
         state = yield from self._until_student_acts(problem, state)
         if not state.acting:
@@ -130,12 +127,10 @@ class SocialEnvironment(TaskEnvironment):
         if not is_over:
             self._state = state
             return Outcome(messages, done=False)
-        if self._record is not None:
-            self._record.ended(state)
+        self._record.ended(state)
         scored = state.cast.seats if self._options.scored == "all" else [problem.seat]
         found = yield from self._options.of_seats(state, scored)
-        if self._record is not None:
-            self._record.scored(found)
+        self._record.scored(found)
         of_student = found[problem.seat]
         assert of_student is not None
         self._state = state  # only now: if a speaker fails, the state is unchanged
@@ -148,8 +143,8 @@ class SocialEnvironment(TaskEnvironment):
         )
 
     def close(self) -> None:
-        if self._record is not None:
-            self._record.close()
+        if record := getattr(self, "_record", None):
+            record.close()
         super().close()
 
     # --- a turn ---
@@ -185,8 +180,7 @@ class SocialEnvironment(TaskEnvironment):
                 state = yield from self._advised(PARTNER_STRATEGIST, state, seat)
             actions[seat] = yield from self._acts("partner", state, seat)
         state = state.after(actions, notes)
-        if self._record is not None:
-            self._record.went_on(state)
+        self._record.went_on(state)
         return state
 
     def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, SceneState]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dataenvgym.domains.social.profiles import Character, Filled, Scene
+from dataenvgym.domains.social.profiles import Character, Scene
 from dataenvgym.domains.social.prompts import task_text
 from dataenvgym.domains.social.scene import Cast
-from dataenvgym.domains.social.scripted_partners import MANNERS, TEMPERAMENTS
+from dataenvgym.domains.social.scripted_partners import TEMPERAMENTS, Manner, Partner
 from dataenvgym.records import Model, TaskInstance
 
-MODEL = "model"
+MODEL: Literal["model"] = "model"
 """The partner that the speaker "partner" plays."""
 
 
@@ -28,7 +28,7 @@ class SocialProblem(Model):
     scene: Scene
     characters: tuple[Character, ...]
     seat: int = Field(default=0, ge=0)
-    partner: Filled = MODEL
+    partner: Literal[Partner, Manner] = MODEL
     seed: int = Field(default=0, ge=0, lt=2**63)
 
     @model_validator(mode="after")
@@ -36,12 +36,7 @@ class SocialProblem(Model):
         Cast(self.scene, self.characters)
         if self.seat >= self.scene.seats:
             raise ValueError(f"seat is {self.seat}, expected 0 to {self.scene.seats - 1}")
-        if self.partner == MODEL or self.partner in MANNERS:
-            return self
-        if self.partner not in TEMPERAMENTS:
-            known = ", ".join((MODEL, *TEMPERAMENTS, *MANNERS))
-            raise ValueError(f"partner is {self.partner!r}, expected one of {known}")
-        if self.scene.deal is None:
+        if self.partner in TEMPERAMENTS and self.scene.deal is None:
             raise ValueError(
                 f"partner is {self.partner!r}, and the scene has no deal to negotiate about; "
                 f"expected {MODEL!r}"

@@ -24,6 +24,7 @@ from dataenvgym.domains.social.profiles import (
     Swap,
     Thing,
 )
+from dataenvgym.domains.social.scripted_partners import Manner
 from dataenvgym.seeding import derive_rng
 from dataenvgym.tasks.operand_family import Operands, OperandSkill
 
@@ -65,7 +66,7 @@ class ProceduralSkill(OperandSkill):
     gold: tuple[str, ...]
     others: tuple[str, ...]
     scene: Callable[..., Rules]
-    partner: str = "eager"
+    partner: Manner = "eager"
     opens: bool = False
     digits: tuple[Digits, ...] = ()
     habit: tuple[str, ...] = ()

@@ -46,6 +46,7 @@ class SceneRecorder:
 
     Attributes:
         is_lost: whether the last write to a store failed.
+        documents, events: the stores of episodes, and of what happens in them.
         ledger: of the episodes, if their store is that of a run.
     """
 
@@ -55,19 +56,13 @@ class SceneRecorder:
         self.models = dict(models or {})
         self.is_lost = False
         self.ledger: Ledger | None = None
-        self._documents: list[Store] = []
-        self._events: list[Store] = []
-
-    def keep_in(self, store: Store, *, events: bool = True) -> None:
-        """Also store scenes that are played from now on in this store; also their `events`."""
-        self._documents.append(store)
-        if events:
-            self._events.append(store)
+        self.documents: list[Store] = []
+        self.events: list[Store] = []
 
     def put(self, episode: SceneLog) -> None:
         """Keep an episode."""
         with self._losing():
-            for store in self._documents:
+            for store in self.documents:
                 store.put(EPISODES, episode.id, episode)
         if self.ledger is not None:
             self.ledger.add(episode.id)
@@ -75,36 +70,28 @@ class SceneRecorder:
     def tell(self, stream: str, event: Mapping[str, object]) -> None:
         """Add an event to a stream."""
         with self._losing():
-            for store in self._events:
+            for store in self.events:
                 store.add_event(stream, event)
 
     @contextmanager
     def _losing(self) -> Iterator[None]:
+        self.is_lost = True
         try:
             yield
-        except StoreError:
-            self.is_lost = True
-            raise
         except OSError as error:
-            self.is_lost = True
             raise StoreError(
                 f"the store of episodes cannot be written: {error}. Once it can, the same command "
                 "continues"
             ) from error
-        else:
-            self.is_lost = False
+        self.is_lost = False
 
-    def record(
-        self, instance_id: str, problem: SocialProblem, seed: int | None
-    ) -> SceneRecord | None:
-        """Start the record of a scene; None outside of `attempts_for`, as for gold records.
+    def record(self, instance_id: str, problem: SocialProblem, seed: int | None) -> SceneRecord:
+        """Start the record of a scene; it is in no store outside of `attempts_for`.
 
         Args:
             seed: of the environment's episode.
         """
         purpose = current_purpose()
-        if not purpose.run:
-            return None
         episode = SceneLog(
             id=episode_id(purpose, instance_id, seed),
             scene=problem.scene.id,
@@ -112,7 +99,7 @@ class SceneRecorder:
             tag=purpose.run,
             models=self.models_of(problem),
         )
-        return SceneRecord(episode, self)
+        return SceneRecord(episode, self if purpose.run else SceneRecorder())
 
     def models_of(self, problem: SocialProblem) -> tuple[str, ...]:
         """The judge ("rules" without one), then the model in each seat, and its adviser."""
@@ -120,7 +107,7 @@ class SceneRecorder:
         student = _advised(named.get("student", "student"), named.get("strategist"))
         if speaker := named.get("speaker"):
             student = _advised(speaker, named.get("student", "student"))
-        other = problem.partner
+        other: str = problem.partner
         if other == MODEL:
             other = _advised(named.get("partner", MODEL), named.get("partner_strategist"))
         seats = (student if seat == problem.seat else other for seat in problem.cast.seats)
@@ -163,17 +150,9 @@ class SceneRecord:
 
     def scored(self, seats: Sequence[SeatScores | None]) -> None:
         """Store the episode with its scores; None for a seat that is not scored."""
-        found: list[SeatScore | None] = []
-        for seat in seats:
-            if seat is None:
-                found.append(None)
-                continue
-            dimensions = {name: v for name, v in seat.scores.items() if name != "overall"}
-            mean = fsum(dimensions.values()) / len(dimensions)
-            overall = seat.scores.get("overall", mean)
-            found.append(SeatScore(overall=overall, dimensions=dimensions))
+        found = tuple(seat and _score(seat.scores) for seat in seats)
         self._put(
-            scores=tuple(found),
+            scores=found,
             by_judge=tuple({} if seat is None else seat.by_judge for seat in seats),
             reasoning="\n\n".join(seat.reasoning for seat in seats if seat and seat.reasoning),
         )
@@ -193,6 +172,12 @@ class SceneRecord:
     def _tell(self, event: str, **content: object) -> None:
         told = {"event": event, "episode": self._episode.id, **content}
         self._recorder.tell(self._episode.tag, told)
+
+
+def _score(scores: Mapping[str, float]) -> SeatScore:
+    dimensions = {name: value for name, value in scores.items() if name != "overall"}
+    mean = fsum(dimensions.values()) / len(dimensions)
+    return SeatScore(overall=scores.get("overall", mean), dimensions=dimensions)
 
 
 def episode_id(purpose: Purpose, instance_id: str, seed: int | None) -> str:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from dataenvgym.domains.social.actions import Action, ActionKind
 from dataenvgym.domains.social.bargaining import Trade
@@ -37,7 +37,8 @@ from dataenvgym.domains.social.scene import Bargains, SceneState, bargains_of
 from dataenvgym.seeding import derive_rng
 
 _JITTER = 0.2  # of a negotiator's opening, by seed
-MANNERS = ("eager", "firm", "proud", "final", "curious")
+Manner = Literal["eager", "firm", "proud", "final", "curious"]
+MANNERS = get_args(Manner)
 _PATIENCE = 3  # number of a villager's turns before it leaves
 _FIRST_STEP = 3  # from a villager's first price to its limit
 _GOODBYE = Action(ActionKind.LEAVE, "Goodbye.")

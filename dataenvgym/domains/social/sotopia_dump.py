@@ -59,6 +59,7 @@ _NOTHING = ("", "nan", "None")  # what Sotopia's texts have in place of a list
 _ANY_AGE = (0, 150)
 _ANY_AGES = "[(18, 70), (18, 70)]"  # Sotopia's sampler uses it for "no constraint"
 _NUMBERS = dict(enumerate(Relationship))
+_LINE = ("sender", "recipient", "text")
 _PAIR = ("agent_1_id", "agent_2_id")
 
 
@@ -74,10 +75,6 @@ def _ages(value: Any) -> tuple[AgeRange | None, ...]:
     return tuple(
         None if tuple(pair) == _ANY_AGE else AgeRange(least=pair[0], most=pair[1]) for pair in pairs
     )
-
-
-def _utterance(message: Any) -> dict[str, Any]:
-    return dict(zip(("sender", "recipient", "text"), message, strict=True))
 
 
 def _score(reward: Any) -> dict[str, Any]:
@@ -241,7 +238,7 @@ CLASSES: Mapping[str, SotopiaClass] = {
             **{name: _Field(name) for name in ("tag", "models", "reasoning")},
             "turns": _Field(
                 "messages",
-                lambda turns: [[_utterance(message) for message in turn] for turn in turns],
+                lambda turns: [[dict(zip(_LINE, line, strict=True)) for line in t] for t in turns],
                 lambda turns: [[[u.sender, u.recipient, u.text] for u in turn] for turn in turns],
             ),
             "scores": _Field(

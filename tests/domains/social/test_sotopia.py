@@ -402,7 +402,8 @@ def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
         ("RelationshipProfile", "agents", None),
         ("RelationshipProfile", "relationship", "friend"),
         ("EpisodeLog", "messages", [[["Ann", "hi"]]]), ("EpisodeLog", "environment", None),
-        ("EpisodeLog", "messages", [3]), ("EpisodeLog", "rewards", [["x"]]),
+        ("EpisodeLog", "messages", [[["a", "b", "c", "d"]]]), ("EpisodeLog", "messages", [3]),
+         ("EpisodeLog", "rewards", [["x"]]),
     ],
 )  # fmt: skip
 def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, field, value):
