@@ -76,6 +76,17 @@ def test_a_record_like_the_targets_has_more_influence_and_the_largest_group_coun
     assert both != pytest.approx(values, rel=1e-4)
 
 
+def test_an_update_has_the_momentum_of_the_training(tiny_student):
+    """The training itself changes nothing here, so only the momentum can make a difference."""
+    values = [
+        make(tiny_student, learning_rate=1e-9, extra={"adam_beta1": beta}).influences(
+            [*USEFUL[:2], *OTHER[:2]], [GOLD], warmup=OTHER, epochs=1
+        )
+        for beta in (0.0, 0.9)
+    ]
+    assert not np.allclose(*values, rtol=0.1, atol=0.0)
+
+
 def test_gradients_of_many_records_at_once_are_those_of_each_alone(predictor, monkeypatch):
     pool, options = [*USEFUL, *OTHER], {"warmup": USEFUL, "epochs": 2}
     together = predictor.influences(pool, [GOLD], **options)
@@ -85,6 +96,7 @@ def test_gradients_of_many_records_at_once_are_those_of_each_alone(predictor, mo
     assert np.allclose(together, alone, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_influences_are_measured_in_half_precision_too(tiny_student):
     half = make(tiny_student, bf16=True)
     pool, options = [*USEFUL, *OTHER], {"warmup": [USEFUL[0], OTHER[0]], "epochs": 2}

@@ -38,7 +38,10 @@ def test_without_it_parameters_are_written_as_before():
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("batch_size", [1, 4, 64])
+@pytest.mark.parametrize(
+    "batch_size",
+    [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(64, marks=pytest.mark.slow)],
+)
 def test_a_student_in_this_process_stops_where_it_would_have_said_it(
     tiny_student, batch_size, temperature
 ):

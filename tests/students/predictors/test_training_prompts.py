@@ -221,8 +221,13 @@ def test_a_template_without_a_reply_is_refused_before_anything_is_computed(make_
     "template",
     [
         "thoughts of earlier turns are left out",
-        "the system message in the last user turn",
-        "no system role, turns must alternate",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in (
+                "the system message in the last user turn",
+                "no system role, turns must alternate",
+            )
+        ),
     ],
 )
 def test_a_student_with_such_a_template_learns_conversations(make_student, tmp_path, template):

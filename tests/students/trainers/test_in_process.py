@@ -160,7 +160,7 @@ def test_accumulated_batches_are_one_larger_batch(tmp_path, tiny_student):
     ids=["supervised", "bfloat16", "preference", "kto"],
 )  # fmt: skip
 def test_records_are_learned(tmp_path, tiny_student, records, options, first, share):
-    adapter = train(tmp_path, tiny_student, records, num_train_epochs=40, **options)
+    adapter = train(tmp_path, tiny_student, records, num_train_epochs=20, **options)
     if first is not None:
         assert losses(adapter)[0] == pytest.approx(first, abs=1e-4)
     assert losses(adapter)[-1] < share * losses(adapter)[0]

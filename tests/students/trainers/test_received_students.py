@@ -60,7 +60,7 @@ def tokenizer_with(student, template):
 @pytest.mark.parametrize(
     "template",
     [
-        *(LARGE[name] for name in ("a product", "a width", "a macro")),
+        LARGE["a product"],
         ENDLESS["loops"],
         *(pytest.param(text, marks=pytest.mark.slow) for text in (ENDLESS | LARGE).values()),
     ],

@@ -84,7 +84,9 @@ def assert_equal(alone: Path, shared: Path) -> None:
     assert config == (shared / "adapter_config.json").read_bytes()
 
 
-@pytest.mark.parametrize(("threads", "full"), [(1, 512), (2, 60)])
+@pytest.mark.parametrize(
+    ("threads", "full"), [pytest.param(1, 512, marks=pytest.mark.slow), (2, 60)]
+)
 def test_each_adapter_is_the_one_that_is_trained_alone(write, monkeypatch, threads, full):
     monkeypatch.setattr(together, "FULL", full)
     data = [records(5 + k, k) for k in range(len(MIXED))]

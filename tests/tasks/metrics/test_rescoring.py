@@ -38,6 +38,22 @@ def test_the_same_task_judges_as_it_did_turn_by_turn(task, files):
     assert (failed.error, failed.verdict) == ("the line is dead", "error")
 
 
+def test_an_environment_draws_the_same_for_each_sample_as_when_it_was_drawn(task, tmp_path):
+    class Drawing(type(task.make_environment())):
+        def begin(self, instance):
+            (first,) = super().begin(instance)
+            number = self.np_random.integers(1000)
+            return (first.model_copy(update={"content": f"{first.content} {number}"}),)
+
+    task.make_environment = lambda: Drawing(task.instances)
+    files = EvaluationFiles(tmp_path, chunk=3)
+    draw_samples(files, task, Student(lambda text, sampling: "4"), task.instances, 3)
+    samples = list(files.read_samples(3))
+    assert len({sample.transcript[0].content for sample in samples}) > 10
+    rescored = [r for r, _ in rescore(task, {i.id: i for i in task.instances}, samples)]
+    assert [r.note for r in rescored] == [None] * len(samples)
+
+
 def test_another_gold_answer_changes_the_verdicts_it_should(task, files):
     samples = list(files.read_samples(10))
     instances = {i.id: i.model_copy(update={"answer": "7"}) for i in task.instances}

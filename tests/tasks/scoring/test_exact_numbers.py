@@ -53,8 +53,12 @@ def test_exact_numbers_are_equal_only_if_all_digits_are():
     assert [v.error for v in verdicts] == [None] * len(PAIRS)
     graded = [(*pair[:2], v.equal) for pair, v in zip(PAIRS, verdicts, strict=True)]
     assert graded == PAIRS
+
+
+@pytest.mark.slow
+def test_exact_numbers_are_compared_alike_both_ways():
     swapped = grade_pairs([(answer, gold) for gold, answer, _ in PAIRS])
-    assert [v.equal for v in swapped] == [v.equal for v in verdicts]
+    assert [v.equal for v in swapped] == [equal for _, _, equal in PAIRS]
 
 
 def _plain(value):
@@ -117,7 +121,7 @@ def _check(n, seed):
 
 
 def test_random_expressions_equal_their_values_and_not_the_neighbors():
-    _check(30, seed=0)
+    _check(10, seed=0)
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ def test_a_long_batch_does_not_keep_a_short_one_waiting(pool):
         pool.run(_logs(count), LIMIT)
         finished.append(name)
 
-    long = threading.Thread(target=grade, args=("long", 100))
+    long = threading.Thread(target=grade, args=("long", 30))
     long.start()
     wait_for(lambda: _at_work(pool) == 2)
     grade("short", 1)

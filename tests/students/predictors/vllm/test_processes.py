@@ -67,7 +67,10 @@ def test_a_process_has_a_server_of_its_own(make, stand_in, other):
     assert len(stand_in.lives) == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, None])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, *(pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, None))],
+)
 def test_a_server_ends_with_its_process(other, number):
     driver = other()
     _, pid = driver.ask()
