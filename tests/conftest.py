@@ -28,6 +28,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.disable()  # until the tests are collected
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-shown", action="store_true", help="write the files of `shown`")
+
+
+@pytest.fixture
+def shown(request):
+    """Compares what people see with a file in `shown/` beside the test, which they can review."""
+
+    def check(name: str, text: str) -> None:
+        path = request.path.parent / "shown" / name
+        if request.config.getoption("--write-shown"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text()
+
+    return check
+
+
 def pytest_collection_finish() -> None:
     """Keep modules and tests, which stay to the end, out of garbage collections, and collect less.
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-
-from rich.console import Console
 
 from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
 from dataenvgym.adaptation.trials import mean_of
 from dataenvgym.records import Model
-from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
-from dataenvgym.runs.episodes.texts import cell, change, interval, one_line, score, several
+from dataenvgym.runs.documents import Document, Line, Table, markdown
+from dataenvgym.runs.texts import change, interval, one_line, score, several
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.tasks.metrics.estimators import Estimate, estimate
 
@@ -90,36 +88,23 @@ class AdaptationReport(Model):
             ),
         )
 
-    def tables(self) -> Iterator[list[list[str]]]:
-        """The tables, each with the names of its columns first."""
-        table = [["arm", "base", "adapter", "gain", "95%", "edits ±", "repeats ±"]]
+    def document(self) -> Document:
+        """The tables, and what failed."""
+        yield Line(f"adaptation: {self.task}", "title")
+        rows = []
         for one in self.arms:
             adapter, gain = (None if x is None else x.mean for x in (one.adapter, one.gain))
             deviations = map(score, (one.sd_edits, one.sd_repeats))
             cells = score(one.base.mean), score(adapter), change(gain), interval(one.gain)
-            table.append([one.arm, *cells, *deviations])
-        yield table
+            rows.append([one.arm, *cells, *deviations])
+        yield Table(("arm", "base", "adapter", "gain", "95%", "edits ±", "repeats ±"), rows)
         if self.differences:
-            rows = ([d.arm, change(d.estimate.mean), interval(d.estimate)]
-                    for d in self.differences)  # fmt: skip
-            yield [[f"adapter, above {REFERENCE}", "difference", "95%"], *rows]
-
-    def legend(self) -> Iterator[str]:
-        """Sentences about the columns, and about what failed."""
+            names = (f"adapter, above {REFERENCE}", "difference", "95%")
+            yield Table(names, [(d.arm, change(d.estimate.mean), interval(d.estimate))
+                                for d in self.differences])  # fmt: skip
         n = max((one.n_contexts for one in self.arms), default=0)
-        yield (
-            f"Accuracy without the context, mean over {several(n, 'context')} and "
-            f"{several(len(self.seeds), 'seed')}. `base` is the student before it is trained; "
-            "`gain` is above the student that the run began with."
-        )
-        if len(self.seeds) == 1:
-            yield "One seed has no interval: more seeds (seeds=5) extend the run."
-        else:
-            yield "95%: the interval over seeds (Student's t)."
-        yield (
-            "`edits ±` is the standard deviation of the edits of a context, `repeats ±` that of "
-            "the trainings of an edit."
-        )
+        seeds = several(len(self.seeds), "seed")
+        yield Line(f"Accuracy without the context: {several(n, 'context')}, {seeds}.", "note")
         for one in self.arms:
             facts = [
                 f"{one.n_failed} of {several(one.n_edits, 'edit')} failed and count without gain "
@@ -133,7 +118,7 @@ class AdaptationReport(Model):
                 f"the writer learned {several(one.kept, 'edit')}" if one.kept is not None else "",
             ]
             if any(facts):
-                yield f"{one.arm}: {'; '.join(filter(None, facts))}."
+                yield Line(f"{one.arm}: {'; '.join(filter(None, facts))}.", "note")
 
 
 class SequenceFigures(Model):
@@ -183,46 +168,39 @@ class ContinualReport(Model):
             arms=tuple(_sequence_figures(arm, of) for arm, of in arms.items()),
         )
 
-    def tables(self) -> Iterator[list[list[str]]]:
-        """The tables, each with the names of its columns first."""
-        table = [["arm", "base", "learned", "final", "gain", "forgetting", "forgetting 95%"]]
+    def document(self) -> Document:
+        """The tables, and what failed."""
+        yield Line(f"adaptation: {self.task}", "title")
+        names = ("arm", "base", "learned", "final", "gain", "forgetting", "forgetting 95%")
+        rows = []
         for one in self.arms:
             accuracies = [score(each.mean) for each in (one.base, one.learned, one.final)]
             lost = score(one.forgetting.mean), interval(one.forgetting)
-            table.append([one.arm, *accuracies, change(one.gain.mean), *lost])
-        yield table
-        for arm in self.arms:
-            names = [arm.arm, *(f"context {n}" for n in range(1, len(arm.matrix)))]
-            rows = []
-            for n, row in enumerate(arm.matrix):
-                cells = [
-                    score(one.mean, 2) + ("" if one.sd is None else f" ±{one.sd:.2f}")
-                    for one in row
-                ]
-                empty = [""] * (len(names) - 1 - len(cells))
-                rows.append([f"after {n}" if n else "base", *cells, *empty])
-            yield [names, *rows]
-
-    def legend(self) -> Iterator[str]:
-        """Sentences about the columns, and about what failed."""
-        n_contexts = max((len(one.matrix) - 1 for one in self.arms), default=0)
-        yield (
-            f"Accuracy without the context, mean over {several(len(self.seeds), 'sequence')} of "
-            f"{several(n_contexts, 'context')}. `learned` is directly after a context, `final` "
-            "after all of them; `forgetting` is how far `final` is below the best since then."
-        )
-        if len(self.seeds) == 1:
-            yield "One sequence has no deviation: more of them (seeds=5) extend the run."
-        else:
-            yield "±: standard deviation over sequences. 95%: the interval (Student's t)."
+            rows.append([one.arm, *accuracies, change(one.gain.mean), *lost])
+        yield Table(names, rows)
+        for one in self.arms:
+            n = len(one.matrix) - 1
+            rows = [
+                [f"after {k}" if k else "base", *map(_deviating, row), *[""] * (n - len(row))]
+                for k, row in enumerate(one.matrix)
+            ]
+            yield Table((one.arm, *(f"context {k}" for k in range(1, n + 1))), rows)
+        sequences = several(len(self.seeds), "sequence")
+        yield Line(f"Accuracy without the context, mean over {sequences}.", "note")
         for one in self.arms:
             if one.n_failed:
-                yield (
+                yield Line(
                     f"{one.arm}: nothing was learned from {several(one.n_failed, 'context')} (the "
-                    f"first: {one.first_failure})."
+                    f"first: {one.first_failure}).",
+                    "note",
                 )
             if one.n_unscored:
-                yield f"{one.arm}: {several(one.n_unscored, 'answer')} could not be scored."
+                text = f"{one.arm}: {several(one.n_unscored, 'answer')} could not be scored."
+                yield Line(text, "note")
+
+
+def _deviating(found: Estimate) -> str:
+    return score(found.mean, 2) + ("" if found.sd is None else f" ±{found.sd:.2f}")
 
 
 def _sequence_figures(arm: str, results: Sequence[SequenceResult]) -> SequenceFigures:
@@ -341,12 +319,5 @@ def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -
         "results": [result.model_dump(mode="json") for result in results],
     }
     write_json(directory / "results.json", content)
-    lines = [f"# Adaptation: {cell(report.task)}"]
-    lines += markdown_lines(report.tables(), report.legend())
-    write_text(directory / "report.md", "\n".join(lines) + "\n")
+    write_text(directory / "report.md", markdown(report.document()))
     return directory / "report.md"
-
-
-def print_report(report: AnyReport, console: Console) -> None:
-    """Show the tables on a terminal."""
-    print_tables(f"adaptation: {report.task}", report.tables(), report.legend(), console)

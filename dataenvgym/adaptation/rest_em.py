@@ -23,7 +23,7 @@ from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import ChatDatum, Conversation, Message
 from dataenvgym.records.checksums import MarkedFolder, load, save
-from dataenvgym.runs.episodes.texts import several
+from dataenvgym.runs.texts import several
 from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import remove_folder
 from dataenvgym.students.predictors.checkpoints import write_merged

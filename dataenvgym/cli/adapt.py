@@ -5,21 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from rich.table import Table
-
 from dataenvgym.adaptation.arms import Arms, shuffled_contexts
-from dataenvgym.adaptation.report import print_report
 from dataenvgym.adaptation.running import adaptation_config, prepared_adaptation, run_adaptation
 from dataenvgym.adaptation.trials import Work
 from dataenvgym.cli.console import Terminal
 from dataenvgym.cli.dry import Plan, model_of, show_plans
-from dataenvgym.runs.episodes.tables import table_of
-from dataenvgym.runs.episodes.texts import several
+from dataenvgym.runs.documents import File, Table, show
+from dataenvgym.runs.texts import several
 
 
 def adapt(arguments: Namespace) -> None:
     """Run the arms, and show their table."""
-    console = Terminal(plain=arguments.plain, wide=True)
+    console = Terminal(plain=arguments.plain)
     if arguments.dry or arguments.prompts is not None:
         show_plans(console, lambda: [_plan(arguments)])
         return
@@ -32,11 +29,9 @@ def adapt(arguments: Namespace) -> None:
             retry_errors=arguments.retry_errors,
             on_begin=lambda folder: console.say(f"adaptation: {folder}"),
         )
-    console.say()
-    print_report(done.report, console)
-    console.say(f"\n{done.directory / 'report.md'}")
-    if done.was_finished:
-        console.say("This run was finished already: more seeds or arms extend it.")
+    end = ["This run was finished already: more seeds or arms extend it."] * done.was_finished
+    document = ["", *done.report.document(), "", File(done.directory / "report.md"), *end]
+    show(document, console)
 
 
 def _plan(arguments: Namespace) -> Plan:
@@ -72,7 +67,7 @@ def _plan(arguments: Namespace) -> Plan:
     ]
     note = f"At most, with {several(len(parts.seeds), 'seed')}: an edit that fails trains nothing."
     if not any(one.edits for one in work[0]):
-        prompts, note = [], f"{note}\nNo prompt of a writer: no arm has edits that are written."
+        prompts, note = [], f"{note} No prompt of a writer: no arm has edits that are written."
     return Plan(facts, config, prompts=prompts, notes=[_work_table(work), note])
 
 
@@ -87,5 +82,4 @@ def _work_table(work: Sequence[Sequence[Work]]) -> Table:
         [f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
         for row in (*sums, ("all", "", *totals))
     ]
-    name, *names = work[0][0]._fields
-    return table_of([name], names, rows, lined=True)
+    return Table(work[0][0]._fields, rows, total=True)

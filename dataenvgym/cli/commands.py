@@ -268,18 +268,18 @@ examples:
 The same command continues an interrupted one; more repeats or groups extend it.
 `report` and `show` then have the effects, too.""",
     ),
-    Command("report", "show the report of a run", "inspect:report", _RUN),
+    Command("report", "show the report of a run", "inspect:show_report", _RUN),
     Command(
         "show",
         "show a run's records and transcripts, before and after side by side",
-        "inspect:show",
+        "inspect:show_iteration",
         {
             **_RUN,
             "--iteration N": "records and answers of iteration N (default: the best)",
             "--skill NAME": "only this skill",
             "--wrong": "only wrong answers, no records",
             "--calls": "instead, the teacher's prompts and answers (--wrong: without an answer)",
-            "--limit N=20": "at most N of each (default: 20)",
+            "--limit N=20+": "at most N of each (default: 20)",
             "--seed N": "draw the answers at random with this seed (default: the first ones)",
         },
     ),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +14,7 @@ from rich.text import Text
 from dataenvgym.events import hearing_warnings
 
 WIDTH = 100
-"""Columns of wide tables if the output is not a terminal."""
+"""The least columns if the output is not a terminal."""
 
 
 class Terminal(Console):
@@ -23,25 +22,18 @@ class Terminal(Console):
 
     Args:
         plain: no live display and no colors, even on a terminal.
-        wide: at least `WIDTH` columns if the output is not a terminal.
     """
 
-    def __init__(self, *, plain: bool = False, wide: bool = False) -> None:
+    def __init__(self, *, plain: bool = False) -> None:
         super().__init__(force_terminal=False if plain else None, highlight=False, markup=False)
-        if wide and not self.is_terminal:
+        if not self.is_terminal:
             self.width = max(self.width, WIDTH)
 
     def say(self, text: object = "", style: str = "") -> None:
         """Show a text, each of its lines on one line; it may quote a model."""
-        from dataenvgym.runs.episodes.texts import plain
+        from dataenvgym.runs.texts import plain
 
         self.print(Text(plain(str(text)), style=style), soft_wrap=True)
-
-    def files(self, folder: Path, files: Mapping[str, str]) -> None:
-        """Show where files are, and what is in them."""
-        longest = max(len(str(folder / name)) for name in files)
-        for name, what in files.items():
-            self.say(f"{folder / name!s:{longest}}  {what}")
 
     @contextmanager
     def working(self, what: str = "") -> Iterator[None]:

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from omegaconf import DictConfig
-from rich.table import Table
-from rich.text import Text
 
 from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.cli.console import Terminal
@@ -26,9 +24,9 @@ from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.plans import engine_fit
 from dataenvgym.runs.config import build_agent, build_environment
 from dataenvgym.runs.config.run_directory import is_done, run_directory
+from dataenvgym.runs.documents import Document, Line, Quote, Table, show
 from dataenvgym.runs.episodes.runner import teaching_of
-from dataenvgym.runs.episodes.show import show_turn
-from dataenvgym.runs.episodes.texts import plain, several
+from dataenvgym.runs.texts import several
 from dataenvgym.students.external.environments import has_cuda
 from dataenvgym.studies.executors.interface import build_episode
 from dataenvgym.tasks.base import Task
@@ -71,29 +69,24 @@ def show_plans(console: Terminal, plans: Callable[[], Iterable[Plan]]) -> None:
             made = []
         lacks = [("would need", str(need)) for need in needs]
         for plan in made:
-            show_facts(console, [*plan.facts, *_gpus(plan), *lacks])
-            for title, conversation in plan.prompts:
-                console.print(Text(f"\n{title}", style="bold cyan"))
-                for message in conversation:
-                    show_turn(console, message.role, message.content)
-            for note in plan.notes:
-                console.print()
-                console.print(note)
+            show(_described(plan, lacks), console)
     if not made:
-        show_facts(console, lacks)
-        console.print("\nNothing was run, and the plan is not known without the above.")
+        show([_facts(lacks), "Nothing was run: the plan is not known without the above."], console)
         return
-    console.print(Text("\nNothing was run. Without --dry, this starts.", style="bold"))
+    show(["", Line("Nothing was run. Without --dry, this starts.", "title")], console)
 
 
-def show_facts(console: Terminal, facts: Iterable[tuple[str, str]]) -> None:
-    """Show a table of names and what they are."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, what in facts:
-        table.add_row(Text(name, style="bold"), Text(plain(what)))
-    console.print(table)
+def _facts(facts: Sequence[tuple[str, str]]) -> Table:
+    return Table(("", ""), facts, texts=2)
+
+
+def _described(plan: Plan, lacks: Sequence[tuple[str, str]]) -> Document:
+    yield _facts([*plan.facts, *_gpus(plan), *lacks])
+    for title, conversation in plan.prompts:
+        yield Line(title, "section")
+        for message in conversation:
+            yield Quote(message.role, message.content)
+    yield from plan.notes
 
 
 def _gpus(plan: Plan) -> Iterator[tuple[str, str]]:

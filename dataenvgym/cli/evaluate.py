@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-from rich.text import Text
-
 from dataenvgym.cli.console import Terminal
 from dataenvgym.cli.dry import Plan, show_plans
 from dataenvgym.cli.evaluation_tables import (
@@ -18,7 +16,6 @@ from dataenvgym.cli.evaluation_tables import (
     costs_table,
     judge_lines,
     metric_table,
-    score_tables,
     skill_table,
     summary_table,
     usage_line,
@@ -26,8 +23,7 @@ from dataenvgym.cli.evaluation_tables import (
 from dataenvgym.environments.iterations import write_completed
 from dataenvgym.errors import EvaluationError, RunDirectoryError
 from dataenvgym.runs.config import build_judge
-from dataenvgym.runs.episodes.tables import table_of
-from dataenvgym.runs.episodes.texts import counts, one_line, score, several
+from dataenvgym.runs.documents import Document, Line, Table, show
 from dataenvgym.runs.evaluation import Evaluation, rescore_evaluation
 from dataenvgym.runs.evaluation.evaluated_run import ALL
 from dataenvgym.runs.evaluation.floor import floors_of
@@ -35,6 +31,7 @@ from dataenvgym.runs.evaluation.generation import generate
 from dataenvgym.runs.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.runs.evaluation.suite import prepare_suite, run_suite
 from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
+from dataenvgym.runs.texts import counts, one_line, score, several
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.first_prompts import first_prompts
@@ -64,7 +61,7 @@ def evaluate(arguments: Namespace) -> None:
         with console.working():
             each = prepare_suite(arguments.overrides, **options)
         for prepared in each:
-            _show_floors(prepared, arguments.limit, console)
+            show(_floors(prepared, arguments.limit), console)
         return
     with console.working("the student answers"):
         parts = [
@@ -86,7 +83,7 @@ def evaluate(arguments: Namespace) -> None:
     elif failed and failed[0].error is not None:
         raise failed[0].error
     else:
-        _show(found[0], console)
+        show(_document(found[0]), console)
     if len(found) == len(parts) and all(evaluation.was_finished for evaluation in found):
         more = all(evaluation.can_be_extended for evaluation in found)
         extend = "more samples extend it (samples=...), " if more else ""
@@ -102,15 +99,16 @@ def evaluate(arguments: Namespace) -> None:
         )
 
 
-def _show_floors(prepared: Prepared, limit: int | None, console: Terminal) -> None:
+def _floors(prepared: Prepared, limit: int | None) -> Document:
     task = attemptable(prepared.task)
-    split = prepared.settings.split
-    console.say(f"{task.name}, {split} split: the same reply to every problem", "italic")
-    rows = (
-        (Text(one_line(reply, 60) or "(empty)"), score(of.score), score(of.accuracy))
-        for reply, of in floors_of(task, instances_of(task, 1, limit) or ())
+    yield Line(
+        f"{task.name}, {prepared.settings.split} split: the same reply to every problem", "title"
     )
-    console.print(table_of(("reply",), ("score", "accuracy"), rows))
+    rows = [
+        (one_line(reply, 60) or "(empty)", score(of.score), score(of.accuracy))
+        for reply, of in floors_of(task, instances_of(task, 1, limit) or ())
+    ]
+    yield Table(("reply", "score", "accuracy"), rows)
 
 
 def generate_rows(arguments: Namespace) -> None:
@@ -166,15 +164,10 @@ def show_summary(directories: Sequence[Path], console: Terminal) -> list[Evaluat
     rows = [row for row in found.values() if row is not None]
     priced = [((row.task, row.split, row.student), row.costs) for row in rows if row.costs]
     tables = [summary_table(rows)] if rows else []
-    for table in (*tables, costs_table(priced, ("task", "split", "student"))):
-        if table is not None:
-            console.print(table, crop=False)
-            console.say()
-    for directory, row in found.items():
-        if row is None:
-            console.say(f"not finished: {directory}")
-    for row in rows:
-        console.say(f"{row.task}, {row.split}: {row.directory}")
+    costs = costs_table(priced, ("task", "split", "student"))
+    unfinished = [f"not finished: {folder}" for folder, row in found.items() if row is None]
+    where = [f"{row.task}, {row.split}: {row.directory}" for row in rows]
+    show([*tables, *costs, *unfinished, *where], console)
     if damaged:
         left = f"{len(damaged)} of {len(directories)} evaluations are not shown: " if rows else ""
         raise RunDirectoryError(left + "; ".join(damaged))
@@ -202,43 +195,36 @@ def _plan(prepared: Prepared, limit: int | None) -> Plan:
     return Plan(facts, prepared.config, ("predictor",), prompts)
 
 
-def _show(evaluation: Evaluation, console: Terminal) -> None:
-    report = evaluation.report
+def _document(evaluation: Evaluation) -> Document:
+    report, added = evaluation.report, evaluation.added
     which = "all problems" if evaluation.split == ALL else f"{evaluation.split} split"
     title = f"{report.task}, {which}: {evaluation.student}"
     if evaluation.samples > 1:
         temperature = f"temperature {evaluation.temperature}"
         title += f", {evaluation.samples} samples of each problem at {temperature}"
-    console.say(title, "italic")
+    yield Line(title, "title")
     if (problems := evaluation.problems) is not None:
         if evaluation.split != ALL and getattr(evaluation.task, "has_one_source", False):
             problems += f"; --split {ALL} takes all"
-        console.say(problems)
-    added = evaluation.added
-    for table in score_tables(report, console) if added is None else [skill_table(report, ())]:
-        console.print(table)
-        console.say()
+        yield problems
+    yield skill_table(report, None if added is None else ())
     if report.no_answer_rate:
         rate, read = report.no_answer_rate, score(report.answered_score)
-        console.say(f"no answer in {rate:.3f} of the replies; score of the answers {read}\n")
+        yield f"no answer in {rate:.3f} of the replies; score of the answers {read}"
     if added is not None:
-        added.show(console)
-    console.print(metric_table(evaluation.results.metrics), crop=False)
-    for line in judge_lines(evaluation.results.metrics):
-        console.say(line)
+        yield from added.document()
+    yield metric_table(evaluation.results.metrics)
+    yield from judge_lines(evaluation.results.metrics)
     if (usage := evaluation.usage) is not None:
-        console.say(f"\n{usage_line(usage)}")
-    costs = evaluation.costs.speakers if evaluation.costs else {}
-    if costing := costs_table([((), costs)], ()):
-        console.say()
-        console.print(costing, crop=False)
-    console.say(f"\nsamples: {evaluation.directory}")
+        yield usage_line(usage)
+    yield from costs_table([((), evaluation.costs.speakers)] if evaluation.costs else [], ())
+    yield f"samples: {evaluation.directory}"
     for what, file in added.files.items() if added is not None else ():
-        console.say(f"{what}: {evaluation.directory / file}")
+        yield f"{what}: {evaluation.directory / file}"
     if failed := report.n_errors:
         if report.faults:
-            console.say(f"not solved, by whose fault: {counts(report.failures)}")
-        console.say(
+            yield f"not solved, by whose fault: {counts(report.failures)}"
+        yield (
             f"{several(failed, 'sample')} failed; once the cause is gone, the same command with "
             "--retry-errors draws them again"
         )
@@ -260,12 +246,16 @@ def rescore(arguments: Namespace) -> None:
         )
     if (samples := outcome.after.samples) < outcome.asked:
         console.say(f"{samples} of {outcome.asked} samples are complete; only these are judged")
-    if outcome.added is not None:
-        outcome.added.show(console)
-    console.print(change_table(outcome.before.metrics, outcome.after.metrics), crop=False)
-    for line in (*judge_lines(outcome.after.metrics), "", *_lines(outcome)):
-        console.say(line)
-    console.say(f"\nscores: {outcome.directory}")
+    document = [
+        *(() if outcome.added is None else outcome.added.document()),
+        change_table(outcome.before.metrics, outcome.after.metrics),
+        *judge_lines(outcome.after.metrics),
+        "",
+        *_lines(outcome),
+        "",
+        f"scores: {outcome.directory}",
+    ]
+    show(document, console)
 
 
 def _lines(outcome: RescoringResult) -> Iterator[str]:

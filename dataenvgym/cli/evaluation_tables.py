@@ -1,7 +1,4 @@
-"""The results of an evaluation as tables for a terminal.
-
-Also `dataenvgym compare` of evaluations.
-"""
+"""The results of evaluations as tables, and `dataenvgym compare` of evaluations."""
 
 from __future__ import annotations
 
@@ -9,19 +6,15 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
-
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import Costs, add_costs
-from dataenvgym.runs.episodes.tables import table_of, uncut
-from dataenvgym.runs.episodes.texts import (
+from dataenvgym.runs.documents import Document, File, Line, Table, show
+from dataenvgym.runs.evaluation.comparison import EvaluationComparison, compare_evaluations
+from dataenvgym.runs.evaluation.summary import EvaluationSummary
+from dataenvgym.runs.texts import (
     by_fault,
     change,
     difference,
@@ -30,65 +23,48 @@ from dataenvgym.runs.episodes.texts import (
     score,
     several,
 )
-from dataenvgym.runs.evaluation.comparison import EvaluationComparison, compare_evaluations
-from dataenvgym.runs.evaluation.summary import EvaluationSummary
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.metrics.metric import JudgeResult, MetricResult
 from dataenvgym.tasks.metrics.usage import StudentUsage
 
 
-def score_tables(report: PerformanceReport, console: Console) -> list[Table]:
-    """Tables of the scores by skill and in all, with a column for each named score.
-
-    If the console is too narrow for these columns, a second table has the named scores in all.
-    """
-    table = skill_table(report)
-    wide = console.options.update(width=10_000)
-    fits = Measurement.get(console, wide, table).maximum <= console.width
-    if fits or not report.scores:
-        return [table]
-    rows = ((Text(one_line(name, 60)), score(value)) for name, value in report.scores.items())
-    named = table_of(("named score (by skill: results.json)",), ("all",), rows)
-    return [skill_table(report, ()), named]
-
-
 def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -> Table:
-    """A table of the scores by skill and in all, with columns for these (or all) named scores."""
-    names = [*report.scores] if names is None else names
-    named = [escape(one_line(name, 40)) for name in names]
-    table = table_of(("category", "skill"), ("score", "accuracy", *named, "n", "errors"))
+    """The scores by skill and in all, with columns for these (or all) named scores."""
+    named = [*report.scores] if names is None else names
     parts: list[SkillReport | PerformanceReport] = [s for s in report.skills if s.skill]
+    rows = []
     for part in (*parts, report):
         heads = ("all", "") if isinstance(part, PerformanceReport) else (part.category, part.skill)
-        table.add_row(
-            *(Text(one_line(head or "", 40)) for head in heads),
-            score(part.score),
-            score(part.accuracy),
-            *(score(part.scores.get(name)) for name in names),
-            str(part.n),
-            by_fault(part.n_errors, part.faults) if part.n_errors else "",
-            style="bold" if part is report else None,
+        rows.append(
+            [
+                *(one_line(head or "", 40) for head in heads),
+                score(part.score),
+                score(part.accuracy),
+                *(score(part.scores.get(name)) for name in named),
+                part.n,
+                by_fault(part.n_errors, part.faults) if part.n_errors else "",
+            ]
         )
-    return table
+    columns = ("category", "skill", "score", "accuracy", *(one_line(n, 40) for n in named))
+    return Table((*columns, "n", "errors"), rows, texts=2, total=True)
 
 
 def metric_table(results: Sequence[MetricResult]) -> Table:
     """One row for each metric; columns that would be empty are left out."""
-    has_sd = any(r.sd is not None for r in results)
-    has_gaps = any(r.left_out for r in results)
-    columns = ["value", "95%", *["sd"] * has_sd, "instances", *["left out"] * has_gaps]
-    rows: list[list[str | Text]] = [
-        [
-            Text(r.name),
-            score(r.value, 4),
-            "" if r.half_width is None else f"± {r.half_width:.4f}",
-            *["" if r.sd is None else f"{r.sd:.4f}"] * has_sd,
-            str(r.n),
-            *[str(r.left_out or "")] * has_gaps,
-        ]
+    rows = [
+        {
+            "metric": r.name,
+            "value": score(r.value, 4),
+            "95%": "" if r.half_width is None else f"± {r.half_width:.4f}",
+            "sd": "" if r.sd is None else f"{r.sd:.4f}",
+            "instances": str(r.n),
+            "left out": str(r.left_out or ""),
+        }
         for r in results
     ]
-    return uncut(table_of(("metric",), columns, rows))
+    usual = ("metric", "value", "95%", "instances")
+    names = [n for n in rows[0] if n in usual or any(row[n] for row in rows)] if rows else usual
+    return Table(names, [[row[name] for name in names] for row in rows])
 
 
 def judge_lines(results: Sequence[MetricResult]) -> list[str]:
@@ -110,13 +86,13 @@ def judge_lines(results: Sequence[MetricResult]) -> list[str]:
 
 
 def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) -> Table:
-    """A table of the same metrics before and after."""
-    rows = (
-        (Text(new.name), score(old.value, 4), score(new.value, 4),
+    """The same metrics before and after."""
+    rows = [
+        (new.name, score(old.value, 4), score(new.value, 4),
          change(difference(new.value, old.value), 4))
         for old, new in zip(before, after, strict=True)
-    )  # fmt: skip
-    return uncut(table_of(("metric",), ("before", "after", "change"), rows))
+    ]  # fmt: skip
+    return Table(("metric", "before", "after", "change"), rows)
 
 
 def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
@@ -126,40 +102,37 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     order = [name for name in first if name in named]
     order += [name for name in named if name not in (*order, "no answer", "errors")]
     order += ["no answer", "errors"]
-    students = len({row.student for row in rows}) > 1
-    heads = ("task", "split", *["student"] * students)
-    more = [one_line(name, 30) for name in order[1:]]
-    table = table_of(heads, ("n", "samples", "score", "accuracy", "95%", *more,
-                             "tokens", "seconds"))  # fmt: skip
+    heads = ("task", "split", *["student"] * (len({row.student for row in rows}) > 1))
+    cells: list[list[object]] = []
     for row in rows:
         found = [row.metrics.get(name) for name in order]
         half = found[0].half_width if found[0] is not None else None
         accuracy, *others = ("" if one is None else score(one.value) for one in found)
         tokens = None if row.usage is None else row.usage.tokens_each
-        table.add_row(
-            *(
-                Text(one_line(head, 30))
-                for head in (row.task, row.split, row.student)[: len(heads)]
-            ),
-            str(row.problems),
-            str(row.samples),
-            score(row.score),
-            accuracy,
-            "" if half is None else f"± {half:.3f}",
-            *others,
-            "-" if tokens is None else f"{tokens:.0f}",
-            "-" if row.usage is None else f"{row.usage.seconds:.1f}",
+        cells.append(
+            [
+                *(one_line(getattr(row, head), 30) for head in heads),
+                row.problems,
+                row.samples,
+                score(row.score),
+                accuracy,
+                "" if half is None else f"± {half:.3f}",
+                *others,
+                "-" if tokens is None else f"{tokens:.0f}",
+                "-" if row.usage is None else f"{row.usage.seconds:.1f}",
+            ]
         )
-    if len(rows) > 1 and len({(row.task, row.split) for row in rows}) == len(rows):
+    if has_mean := len(rows) > 1 and len({(row.task, row.split) for row in rows}) == len(rows):
         found_of = [[row.metrics.get(name) for row in rows] for name in order]
         means = [_mean([None if one is None else one.value for one in of]) for of in found_of]
-        in_all = _mean([row.score for row in rows])
-        usages = [row.usage for row in rows if row.usage is not None]
-        seconds = f"{sum(usage.seconds for usage in usages):.1f}" if usages else "-"
-        table.add_row("mean", *[""] * len(heads[1:]), "", "", score(in_all), score(means[0]), "",
-                      *("" if value is None else score(value) for value in means[1:]),
-                      "", seconds, style="bold")  # fmt: skip
-    return uncut(table)
+        accuracy, *others = ("" if value is None else score(value) for value in means)
+        seconds = [row.usage.seconds for row in rows if row.usage is not None]
+        cells.append(["mean", *[""] * len(heads[1:]), "", "", score(_mean([r.score for r in rows])),
+                      accuracy, "", *others, "",
+                      f"{sum(seconds):.1f}" if seconds else "-"])  # fmt: skip
+    names = (*heads, "n", "samples", "score", "accuracy", "95%",
+             *(one_line(name, 30) for name in order[1:]), "tokens", "seconds")  # fmt: skip
+    return Table(names, cells, texts=len(heads), total=has_mean)
 
 
 def _mean(found: Sequence[float | None]) -> float | None:
@@ -179,18 +152,16 @@ def usage_line(usage: StudentUsage) -> str:
     )
 
 
-def costs_table(
-    rows: Sequence[tuple[tuple[str, ...], Costs]], names: Sequence[str]
-) -> Table | None:
+def costs_table(rows: Sequence[tuple[tuple[str, ...], Costs]], names: Sequence[str]) -> list[Table]:
     """A row for each speaker of each evaluation, and one for all of them.
 
     Args:
         rows: each evaluation's cells in the columns `names`, and its costs.
 
     Returns:
-        None if the student is the only speaker, and its price is unknown (see `usage_line`).
+        No table if the student is the only speaker, and its price is unknown (see `usage_line`).
     """
-    table = table_of((*names, "speaker"), ("tokens read", "written", "US cents", "seconds"))
+    cells = []
     for heads, costs in rows:
         student = costs.get(STUDENT)
         if not costs.keys() - {STUDENT} and (student is None or student.cost is None):
@@ -203,9 +174,9 @@ def costs_table(
                 "unknown" if n is None else str(n) if isinstance(n, int) else f"{n:.6g}"
                 for n in known
             )
-            cells = (Text(one_line(head, 30)) for head in (*heads, who))
-            table.add_row(*cells, *numbers, style="bold" if usage is whole else None)
-    return uncut(table) if table.row_count else None
+            cells.append([*(one_line(head, 30) for head in (*heads, who)), *numbers])
+    columns = (*names, "speaker", "tokens read", "written", "US cents", "seconds")
+    return [Table(columns, cells, texts=len(names) + 1)] if cells else []
 
 
 SHOWN = 10
@@ -247,40 +218,43 @@ def show_comparisons(
             for other in found[1:]
             for each in compare_evaluations(found[0], other, cluster=arguments.cluster)
         ]
-    for each in compared:
-        _show(each, console)
+    show([part for each in compared for part in comparison_document(each)], console)
     if output is not None:
         write_json(output / "comparison.json", [each.model_dump(mode="json") for each in compared])
-        console.files(output, {"comparison.json": "all numbers and flipped problems"})
+        show([File(output / "comparison.json", "all numbers and flipped problems")], console)
 
 
-def _show(compared: EvaluationComparison, console: Terminal) -> None:
+def comparison_document(compared: EvaluationComparison) -> Document:
+    """Two evaluations of the same problems: their scores, and the problems that flipped."""
     title = f"{compared.task}, {compared.split}: {several(compared.n, 'problem')}"
     if compared.n_clusters < compared.n:
         title += f" in {several(compared.n_clusters, 'cluster')}"
-    console.say(title, "italic")
-    console.say(f"  before: {compared.before}\n  after:  {compared.after}")
+    yield Line(title, "title")
+    yield f"before: {compared.before}"
+    yield f"after: {compared.after}"
     if compared.n_unpaired:
         unpaired = several(compared.n_unpaired, "problem")
-        console.say(f"  {unpaired} without a pair: only one of them has it, or a scored try at it")
-    table = table_of(("score",), ("before", "after", "difference", "95%"))
+        yield f"{unpaired} without a pair: only one of them has it, or a scored try at it"
+    rows = []
     for each in compared.scores:
         found = each.difference
         varies = found.low != found.high  # problems without any difference say nothing of chance
-        table.add_row(
-            Text(one_line(each.name, 40)),
-            score(each.before),
-            score(each.after),
-            change(round(found.mean or 0.0, 9) + 0.0),  # no -0.000
-            interval(found if varies else None),
+        rows.append(
+            (
+                one_line(each.name, 40),
+                score(each.before),
+                score(each.after),
+                change(round(found.mean or 0.0, 9) + 0.0),  # no -0.000
+                interval(found if varies else None),
+            )
         )
-    console.print(uncut(table), crop=False)
+    yield Table(("score", "before", "after", "difference", "95%"), rows)
     for what, is_gain in (("wrong -> right", True), ("right -> wrong", False)):
         flips = [flip for flip in compared.flips if (flip.after > flip.before) == is_gain]
-        console.say(f"{what}: {several(len(flips), 'problem')}")
+        yield f"{what}: {several(len(flips), 'problem')}"
         for flip in flips[:SHOWN]:
             skill = "" if flip.skill is None else f" ({flip.skill})"
-            console.say(f"  {flip.instance_id}{skill}: {one_line(flip.instruction, 60)}")
+            yield f"  {flip.instance_id}{skill}: {one_line(flip.instruction, 60)}"
         if len(flips) > SHOWN:
-            console.say(f"  ... and {len(flips) - SHOWN} more (--output DIR writes them all)")
-    console.say()
+            yield f"  ... and {len(flips) - SHOWN} more (--output DIR writes them all)"
+    yield ""

@@ -9,7 +9,8 @@ from pathlib import Path
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.run_directory import find_run, runs_in
-from dataenvgym.runs.episodes.attribution import FOLDER, print_table
+from dataenvgym.runs.documents import File, show
+from dataenvgym.runs.episodes.attribution import FOLDER
 from dataenvgym.runs.evaluation.attribution import attribute_run
 
 LISTED = 10
@@ -32,29 +33,29 @@ def run_of(arguments: Namespace) -> Path:
     )
 
 
-def report(arguments: Namespace) -> None:
+def show_report(arguments: Namespace) -> None:
     """Show the report of a run; write its report and its curve if they are missing."""
-    from dataenvgym.runs.episodes.report import render_report, write_missing_report
+    from dataenvgym.runs.episodes import report
     from dataenvgym.studies.noise import spread_of_seeds
 
     directory = run_of(arguments)
     with suppress(OSError):  # a read-only folder is shown anyway
-        write_missing_report(directory)
-    render_report(directory, Terminal(), *spread_of_seeds(directory))
+        report.write_missing_report(directory)
+    show(report.report(directory, *spread_of_seeds(directory)), Terminal())
 
 
-def show(arguments: Namespace) -> None:
+def show_iteration(arguments: Namespace) -> None:
     """Show records and transcripts of one iteration, beside those of the base student."""
-    from dataenvgym.runs.episodes.show import show_calls, show_iteration
+    from dataenvgym.runs.episodes.show import calls_of, iteration_of
 
     wrong, limit = arguments.wrong, arguments.limit
     own = {name: getattr(arguments, name) for name in ("iteration", "skill", "seed")}
     if not arguments.calls:
-        show_iteration(run_of(arguments), Terminal(), **own, wrong=wrong, limit=limit)
+        show(iteration_of(run_of(arguments), **own, wrong=wrong, limit=limit), Terminal())
         return
     if given := [f"--{name}" for name, value in own.items() if value is not None]:
         raise ConfigurationError(f"--calls shows the whole run: leave out {', '.join(given)}")
-    show_calls(run_of(arguments), Terminal(), failed=wrong, limit=limit)
+    show(calls_of(run_of(arguments), failed=wrong, limit=limit), Terminal())
 
 
 def export(arguments: Namespace) -> None:
@@ -73,10 +74,9 @@ def export(arguments: Namespace) -> None:
 def attribute(arguments: Namespace) -> None:
     """Train again without each group of records, and show the effects."""
     directory = run_of(arguments)
-    console = Terminal(wide=True)
+    console = Terminal()
     names = ("iteration", "by", "groups", "limit", "seed", "repeats", "trust")
     with console.working("training without records"):
         options = {name: getattr(arguments, name) for name in names}
         table = attribute_run(directory, **options)
-    print_table(table, console)
-    console.say(f"\n{directory / FOLDER / 'table.md'}")
+    show([*table.document(), File(directory / FOLDER / "table.md")], console)

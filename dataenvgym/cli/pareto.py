@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.text import Text
-
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.runs.documents import Table, show
 from dataenvgym.runs.episodes.plots import default_settings, png_of
-from dataenvgym.runs.episodes.tables import table_of
-from dataenvgym.runs.episodes.texts import score
+from dataenvgym.runs.texts import score
 from dataenvgym.storage import read_model, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
 
@@ -84,19 +82,19 @@ def pareto(arguments: Namespace) -> None:
         )
     points = [read_point(folder, arguments.by) for folder in folders]
     best = front(points)
-    rows = (
+    rows = [
         (
-            Text(point.name),
+            point.name,
             score(point.accuracy),
             "unknown" if point.spent is None else f"{point.spent:.6g}",
             "" if point.kept is None else score(point.kept),
             "on the front" if point in best else "",
         )
         for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name))
-    )
+    ]
     console = Terminal()
-    columns = ("accuracy", arguments.by, "preference kept", "")
-    console.print(table_of(("evaluation",), columns, rows))
+    columns = ("evaluation", "accuracy", arguments.by, "preference kept", "")
+    show([Table(columns, rows)], console)
     if arguments.plot is not None:
         draw(points, Path(arguments.plot), arguments.by)
         console.say(f"\nplot: {arguments.plot}")

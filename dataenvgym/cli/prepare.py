@@ -15,7 +15,7 @@ from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
 from dataenvgym.runs.config.explanations import explaining
 from dataenvgym.runs.config.groups import config_folders
-from dataenvgym.runs.episodes.texts import several
+from dataenvgym.runs.texts import several
 from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.rows import HubDataset, read_rows
 

@@ -11,6 +11,7 @@ from dataenvgym.cli.console import Terminal
 from dataenvgym.runs import config as configuration
 from dataenvgym.runs.config.run_directory import check_run, run_directory
 from dataenvgym.runs.config.workspaces import warn_of_changes
+from dataenvgym.runs.documents import File, Line, show
 from dataenvgym.workspace import noting_interrupt
 
 
@@ -44,9 +45,9 @@ def _composed(arguments: Namespace) -> DictConfig:
 def _run(config: DictConfig, *, fresh: bool, console: Terminal) -> None:
     from dataenvgym.runs.episodes.callbacks import EpisodeCallback, MetricsCallback
     from dataenvgym.runs.episodes.display import EpisodeDisplay
+    from dataenvgym.runs.episodes.outcome import warnings_of
     from dataenvgym.runs.episodes.report import gain_text
     from dataenvgym.runs.episodes.summary import read_summary
-    from dataenvgym.runs.episodes.tables import print_warnings
     from dataenvgym.studies.executors.interface import EpisodeJob, build_executor
     from dataenvgym.studies.noise import spread_of_seeds
 
@@ -58,24 +59,24 @@ def _run(config: DictConfig, *, fresh: bool, console: Terminal) -> None:
     with noting_interrupt(directory):
         (outcome,) = executor.run([EpisodeJob(config, callbacks, fresh)])
     outcome.result()  # the scores are already shown
-    if text := gain_text(directory, *spread_of_seeds(directory)):
-        console.say(text)
-    print_warnings(read_summary(directory), console)
-    console.say()
-    files = {"report.md": "the results, skill by skill", "curve.png": "the learning curve"}
-    console.files(directory, {**files, "summary.json": "the same in figures"})
-    console.say(f"\nMore: dataenvgym show {directory.name} --wrong")
+    files = {"report.md": "the results, skill by skill", "curve.png": "the learning curve",
+             "summary.json": "the same in figures"}  # fmt: skip
+    document: list[str | Line | File] = [
+        gain_text(directory, *spread_of_seeds(directory)) or "",
+        *warnings_of(read_summary(directory)),
+        *(File(directory / name, what) for name, what in files.items()),
+        f"More: dataenvgym show {directory.name} --wrong",
+    ]
+    show(document, console)
 
 
 def _show_finished(config: DictConfig, console: Terminal) -> None:
     from dataenvgym.environments.iterations import refuse_damaged_run
-    from dataenvgym.runs.episodes.report import render_report, write_missing_report
+    from dataenvgym.runs.episodes.report import report, write_missing_report
     from dataenvgym.studies.noise import spread_of_seeds
 
     directory = run_directory(config)
     refuse_damaged_run(directory)
     write_missing_report(directory)
-    render_report(directory, console, *spread_of_seeds(directory))
-    console.say(
-        "\nThis run is finished. A larger episode.iterations extends it, --fresh starts over."
-    )
+    end = "This run is finished. A larger episode.iterations extends it, --fresh starts over."
+    show([*report(directory, *spread_of_seeds(directory)), end], console)

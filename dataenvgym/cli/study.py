@@ -9,6 +9,7 @@ from pathlib import Path
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, IncompleteStudyError
 from dataenvgym.runs.config.run_directory import find_run
+from dataenvgym.runs.documents import File, show
 
 
 def study(arguments: Namespace) -> None:
@@ -20,9 +21,9 @@ def study(arguments: Namespace) -> None:
     from dataenvgym.studies.budget import budget_warnings, plan_report
     from dataenvgym.studies.plan import plan_study
     from dataenvgym.studies.study import Study
-    from dataenvgym.studies.tables import render, render_tables
+    from dataenvgym.studies.tables import study_document
 
-    console = Terminal(plain=arguments.plain, wide=True)
+    console = Terminal(plain=arguments.plain)
     plan = plan_study(
         arguments.overrides,
         name=arguments.name,
@@ -43,9 +44,7 @@ def study(arguments: Namespace) -> None:
     with console.working():
         of_plan.estimate()
     if arguments.plan:
-        tables, notes = plan_report(plan)
-        for part in (*render_tables(tables, console.width), *notes):
-            console.print(part)
+        show(plan_report(plan), console)
         return
     for warning in budget_warnings(plan):
         console.say(f"warning: {warning}", "yellow")
@@ -58,12 +57,11 @@ def study(arguments: Namespace) -> None:
         )
     of_plan.run(console)
     results = of_plan.finish()
+    files = {"study.md": "the tables, and every run", "curves.png": "learning curves",
+             "results.json": "all numbers"}  # fmt: skip
     console.say()
-    console.print(render(results, console.width))
-    console.say()
-    files = {"study.md": "the study, with every run", "table.md": "the tables above"}
-    more = {"curves.png": "learning curves", "results.json": "all numbers"}
-    console.files(plan.directory, {**files, **more})
+    links = [File(plan.directory / name, what) for name, what in files.items()]
+    show([*study_document(results), "", *links], console)
     if missing := of_plan.missing():
         lines = [f"  {cell.label}: {reason}" for cell, reason in missing]
         raise IncompleteStudyError(
@@ -83,9 +81,9 @@ def compare(arguments: Namespace) -> None:
     """Show the table of these runs, or of evaluations; with `--output`, write all numbers."""
     from dataenvgym.cli.evaluation_tables import folder_of_evaluations, show_comparisons
     from dataenvgym.studies.comparison import compare_runs
-    from dataenvgym.studies.tables import render, write_results
+    from dataenvgym.studies.tables import study_document, write_results
 
-    console = Terminal(wide=True)
+    console = Terminal()
     output = None if arguments.output is None else Path(arguments.output).expanduser()
     evaluations = [folder_of_evaluations(name, arguments.runs_dir) for name in arguments.runs]
     if any(evaluations):
@@ -109,7 +107,7 @@ def compare(arguments: Namespace) -> None:
         name="comparison" if output is None else output.name,
         command=shlex.join(words),
     )
-    console.print(render(results, console.width))
+    show(study_document(results), console)
     if output is not None:
         write_results(results, output)
-        console.say(f"\n{output / 'study.md'}")
+        show(["", File(output / "study.md", "the tables, and every run")], console)

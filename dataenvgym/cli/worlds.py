@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.text import Text
-
 from dataenvgym.cli.console import Terminal
 from dataenvgym.domains.tool_use.audit import Audit, audit
 from dataenvgym.domains.tool_use.candidates import unstated
@@ -23,8 +21,8 @@ from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_one_of
 from dataenvgym.records import TaskInstance
-from dataenvgym.runs.episodes.tables import table_of
-from dataenvgym.runs.episodes.texts import several
+from dataenvgym.runs.documents import Document, Table, show
+from dataenvgym.runs.texts import several
 from dataenvgym.tasks.worlds.world import World
 
 Found = Iterator[tuple[World[Any], Sequence[TaskInstance]]]
@@ -107,30 +105,29 @@ def _synthesize(arguments: Namespace) -> None:
     console = Terminal()
     console.say(f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted")
     rows = [(each.problem, each.check, each.detail) for each in report.rejections]
-    _show_findings(("problem", "reason"), rows, console)
+    show(_findings(("problem", "reason"), rows), console)
 
 
 def _list(found: Found) -> None:
-    rows = (
+    rows = [
         (
             world.name,
-            str(len(world.methods)),
-            str(sum(method.writes for method in world.methods.values())),
-            str(len(problems)),
-            str(len({problem.skill for problem in problems})),
+            len(world.methods),
+            sum(method.writes for method in world.methods.values()),
+            len(problems),
+            len({problem.skill for problem in problems}),
         )
         for world, problems in found
-    )
-    columns = ("tools", "of them write", "problems", "skills")
-    Terminal().print(table_of(("world",), columns, rows))
+    ]
+    columns = ("world", "tools", "of them write", "problems", "skills")
+    show([Table(columns, rows)], Terminal())
 
 
-def _show_findings(names: Sequence[str], rows: Sequence[Sequence[str]], console: Terminal) -> None:
+def _findings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Document:
     if rows:
-        shown = (map(Text, row) for row in rows[:_MOST_SHOWN])
-        console.print(table_of((*names, "finding"), (), shown))
+        yield Table((*names, "finding"), rows[:_MOST_SHOWN], texts=len(names) + 1)
     if len(rows) > _MOST_SHOWN:
-        console.say(f"... and {len(rows) - _MOST_SHOWN} more")
+        yield f"... and {len(rows) - _MOST_SHOWN} more"
 
 
 def _audit(found: Found, seed: int) -> None:
@@ -142,15 +139,14 @@ def _audit(found: Found, seed: int) -> None:
         tools.append(len(world.methods))
     counts = {"tools": tools, **{what: [done.tried[what] for done in audits] for what in _TRIED}}
     counts["violations"] = [len(done.violations) for done in audits]
-    rows = ([what, *(f"{number:,}" for number in numbers)] for what, numbers in counts.items())
-    console = Terminal()
-    console.print(table_of(("",), [done.world for done in audits], rows))
+    rows = [[what, *(f"{number:,}" for number in numbers)] for what, numbers in counts.items()]
     violations = [
         (done.world, each.problem, each.check, each.detail)
         for done in audits
         for each in done.violations
     ]
-    _show_findings(("world", "problem", "check"), violations, console)
+    tried = Table(("tried", *(done.world for done in audits)), rows)
+    show([tried, *_findings(("world", "problem", "check"), violations)], Terminal())
     if violations:
         raise EvaluationError(several(len(violations), "violation"))
 

@@ -8,7 +8,7 @@ results     the models of results, their measures and estimates; fits noise mode
 racing      stops strategies that cannot be the best any more, by anytime-valid tests
 noise       noise models of tasks, and what a planned study can find with them (`budget`)
 statistics  paired tests, power, corrections; `aggregate` has the scores over a suite of tasks
-tables      results for a terminal and as Markdown, and the files; with `notes` and `plots`
+tables      the document of a study, and its files; with `notes` (doubts) and `plots`
 display     the display while a study runs, with an estimate of the time left
 """
 

@@ -10,14 +10,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dataenvgym.runs.episodes.texts import minutes, several
+from dataenvgym.runs.documents import Document, Line, Table
+from dataenvgym.runs.texts import minutes, several
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.executors.interface import build_executor
 from dataenvgym.studies.noise import Measure, NoiseModel, read_noise, suite_sd
 from dataenvgym.studies.plan import StudyPlan
 from dataenvgym.studies.racing import simulated_share
 from dataenvgym.studies.statistics import Test, choose_test, detectable_effect
-from dataenvgym.studies.tables import Cells, number
+from dataenvgym.studies.tables import number
 
 _MOST_SEEDS = 100
 
@@ -128,13 +129,12 @@ def budget_notes(plan: StudyPlan) -> list[str]:
     ]
 
 
-def plan_report(plan: StudyPlan) -> tuple[list[Cells], list[str]]:
+def plan_report(plan: StudyPlan) -> Document:
     """A table for each task with a noise model and for the suite's score, and notes."""
-    tables: list[Cells] = []
     notes: list[str] = []
     for task in plan.grid.tasks:
         if (model := read_noise(task.name, plan.noise_dir)) is not None:
-            tables.append(_task_table(plan, model))
+            yield _task_table(plan, model)
             notes += _origin(plan, model)
     for what, budget in _budgets(plan).items():
         if isinstance(budget, str):
@@ -142,12 +142,7 @@ def plan_report(plan: StudyPlan) -> tuple[list[Cells], list[str]]:
         elif plan.has_suite_score:
             title = f"smallest difference found with 80% power, Holm for {budget.comparisons} pairs"
             rows = [(label, _shown(budget.least(n))) for n, label in _seed_rows(plan)]
-            tables.append(Cells(f"suite: {title}", ("seeds", "score"), tuple(rows)))
-    if tables:
-        notes.append(
-            "Holm is counted as if one strategy differs. The differences are on these problems; "
-            "other problems add to the noise in a study's tables."
-        )
+            yield Table(("seeds", "score"), rows, f"suite: {title}")
     if plan.race:
         k, n = len(plan.grid.strategies), len(plan.grid.seeds)
         equal, ahead = (
@@ -157,10 +152,12 @@ def plan_report(plan: StudyPlan) -> tuple[list[Cells], list[str]]:
         notes.append(
             f"Race of {k} strategies with {n} seeds: {equal:.0%} of the strategies' episodes run "
             f"if all are equal, and {ahead:.0%} if one is ahead by 3 standard deviations of a "
-            "difference at a seed (means of 100 simulated races). Times and differences above are "
-            "those of all episodes; a race that stops early finds less."
+            "difference at a seed. Times and differences above are those of all episodes."
         )
-    return tables, [*notes, *budget_warnings(plan)]
+    for note in notes:
+        yield Line(note, "note")
+    for text in budget_warnings(plan):
+        yield Line(text, "warning")
 
 
 def _shown(least: float | None) -> str:
@@ -172,7 +169,7 @@ def _seed_rows(plan: StudyPlan) -> list[tuple[int, str]]:
     return [(n, f"{n} (this study)" if n == own else str(n)) for n in sorted({own, 5, 10, 20, 40})]
 
 
-def _task_table(plan: StudyPlan, model: NoiseModel) -> Cells:
+def _task_table(plan: StudyPlan, model: NoiseModel) -> Table:
     """The differences by number of seeds and of problems, and the time.
 
     A strategy that was not measured takes the mean time. The floor has one run of one iteration,
@@ -199,7 +196,7 @@ def _task_table(plan: StudyPlan, model: NoiseModel) -> Cells:
     title = (
         f"{model.task}: smallest difference found with 80% power, by number of seeds and problems"
     )
-    return Cells(title, ("seeds", *names, "time"), tuple(rows))
+    return Table(("seeds", *names, "time"), rows, title)
 
 
 def _origin(plan: StudyPlan, model: NoiseModel) -> Iterator[str]:

@@ -255,7 +255,7 @@ def raced_warning(study: Path) -> str:
     """Why there are no intervals for runs of this race."""
     return (
         f"these are runs of the race {study}, which chose by their results how many there are: "
-        f"p-values and intervals would be wrong and are left out; {study / 'table.md'} has its own"
+        f"p-values and intervals would be wrong and are left out; {study / 'study.md'} has its own"
     )
 
 

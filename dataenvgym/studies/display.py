@@ -22,9 +22,9 @@ from dataenvgym.events import ProgressMessage
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.runs.episodes.display import Display, Row
 from dataenvgym.runs.episodes.events import EVENTS_FILE
+from dataenvgym.runs.episodes.outcome import outcome
 from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, warning_lines
-from dataenvgym.runs.episodes.tables import outcome
-from dataenvgym.runs.episodes.texts import minutes
+from dataenvgym.runs.texts import minutes
 from dataenvgym.storage import read_bytes
 
 

@@ -1,113 +1,15 @@
-"""Notes for readers of a study's tables, and warnings: reasons to doubt its numbers."""
+"""Reasons to doubt the numbers of a study."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dataenvgym.runs.episodes.texts import one_line, several
-from dataenvgym.studies.aggregate import SuiteScores
 from dataenvgym.studies.results import (
     RunMeasures,
     StrategyResult,
     StrategyRuns,
-    StudyResults,
     TaskResult,
 )
-from dataenvgym.studies.statistics import LEVEL
-
-
-def study_notes(results: StudyResults) -> list[str]:
-    """Notes for readers of the tables, one or two sentences each."""
-    tests = {"sign_flip": "exact sign-flip test", "t": "paired t test"}
-    notes = [
-        "Scores are gains over the base student at the iteration that validation chose. ±: 95% t "
-        "interval over seeds. noise: what chance makes in 5% of studies. docs/studies.md explains "
-        "all columns."
-    ]
-    if results.race is not None:
-        notes.append(
-            f"Race: {results.race.share:.0%} of the strategies' planned episodes are in it. A "
-            f"strategy stops once it is below another one (familywise error {LEVEL:g}, at any "
-            "time), or not decided, which does not mean equal. As results decide on the runs, the "
-            "other tables have means only."
-        )
-        notes += _left_out("the score of the race", results.race.left_out)
-    if any(one.comparisons for task in results.tasks for one in task.strategies):
-        notes.append(
-            f"Compared with {results.baseline} on the same seeds by the {tests[results.test]}, "
-            "two-sided, after Holm for all strategies compared. *: significant (.05 or less); no "
-            "star: these seeds do not tell the two apart."
-        )
-        notes += _smallest_p(results)
-    if results.suite is not None:
-        notes += _suite_notes(results.suite)
-    for task in results.tasks:
-        notes += _bound_notes(task)
-    if results.unequal:
-        notes.append("NOT EQUAL, and allowed: " + "; ".join(results.unequal) + ".")
-    notes += [
-        f"* missing: {task.task}, {one.name}, seed {lost.seed}: {one_line(lost.reason, 160)}"
-        for task in results.tasks
-        for one in task.strategies
-        for lost in one.missing
-    ]
-    return [*notes, *results.notes]
-
-
-def _smallest_p(results: StudyResults) -> Iterator[str]:
-    """Say which p value the number of seeds can reach at best."""
-    for task in results.tasks if results.test == "sign_flip" else ():
-        compared = [one.comparisons["val_gain"] for one in task.strategies if one.comparisons]
-        m = len(compared)
-        for n in (len(one.seeds) for one in compared):
-            if n and (least := 2.0 / 2**n) * m > LEVEL:
-                yield (
-                    f"With {several(n, 'pair')} no sign-flip p is below {least:.3g}, or "
-                    f"{min(1.0, least * m):.3g} after Holm for {several(m, 'comparison')}: only "
-                    "more seeds can give a significant difference (.05 or less)."
-                )
-                return
-
-
-def _left_out(where: str, tasks: Mapping[str, str]) -> Iterator[str]:
-    for task, reason in tasks.items():
-        yield f"Not in {where}: {task}: {reason}."
-
-
-def _suite_notes(suite: SuiteScores) -> Iterator[str]:
-    yield (
-        f"Suite of {several(len(suite.by_task), 'task')}: the score of a run is its area divided "
-        "by that of its task's ceiling. IQM: interquartile mean over runs and tasks, with a "
-        "bootstrap over the seeds of each task. results.json has all figures for each task."
-    )
-    if suite.rank_agreement is not None:
-        tau = suite.rank_agreement
-        yield f"Kendall's tau of the rankings by two halves of the seeds: {tau:.2f}."
-    yield from _left_out("the suite's scores", suite.left_out)
-    found = {one.strategy for of_task in suite.by_task.values() for one in of_task}
-    if lacking := sorted(found - {one.strategy for one in suite.overall}):
-        yield f"Without a finished run on some task, so without an IQM: {', '.join(lacking)}."
-
-
-def _bound_notes(task: TaskResult) -> Iterator[str]:
-    if (floor := task.floor) is None:
-        return
-    test = "" if floor.test_score is None else f", test {floor.test_score:.3f}"
-    same = "the same in all" if floor.deterministic else "the mean of different scores in"
-    yield (
-        f"{task.task}: the base student (floor) scores validation {floor.val_score:.3f}{test}; "
-        f"{same} {floor.n_runs} runs."
-    )
-    for one in task.strategies:
-        if one.role == "ceiling" and one.seeds:
-            yield (
-                f"{task.task}: {one.name} ({ceiling_title(one, task)}) is taught the train split's "
-                f"gold answers ({one.measures['records'].mean:.0f} records), without a record "
-                "budget. It is not compared with the strategies."
-            )
-
-
-# --- warnings ---
 
 
 def stronger_than(ceiling: StrategyResult, task: TaskResult) -> list[StrategyResult]:

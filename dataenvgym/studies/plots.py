@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.runs.episodes.plots import default_settings, png_of
-from dataenvgym.runs.episodes.texts import one_line
+from dataenvgym.runs.texts import one_line
 from dataenvgym.storage import write_bytes
 from dataenvgym.studies.aggregate import Interval, SuiteScores
 from dataenvgym.studies.notes import ceiling_title, stronger_than

@@ -3,7 +3,7 @@
     studies/<name>/study.json     the request, and the state of each episode
                    runs/<run>/    the episodes, ordinary runs
                    results.json   all numbers
-                   table.md, curves.png, study.md
+                   curves.png, study.md
 
 The state is in the runs. Called again, a study resumes from them and keeps finished runs, so more
 seeds or strategies extend it, and a finished study only shows its table. A race (see `racing`) runs
@@ -24,7 +24,7 @@ from dataenvgym.runs.config.run_directory import check_run
 from dataenvgym.runs.config.workspaces import warn_of_changes
 from dataenvgym.runs.episodes.report import write_missing_report
 from dataenvgym.runs.episodes.summary import read_summary
-from dataenvgym.runs.episodes.texts import counts
+from dataenvgym.runs.texts import counts
 from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.comparison import (
     Difference,

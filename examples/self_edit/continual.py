@@ -10,7 +10,7 @@ import sys
 from rich.console import Console
 
 from dataenvgym.adaptation import run_adaptation
-from dataenvgym.adaptation.report import print_report
+from dataenvgym.runs.documents import show
 
 contexts = int(sys.argv[1]) if len(sys.argv) > 1 else 6
 sequences = int(sys.argv[2]) if len(sys.argv) > 2 else 3
@@ -26,4 +26,4 @@ done = run_adaptation(
     ],
     continual=True,
 )
-print_report(done.report, Console())
+show(done.report.document(), Console())

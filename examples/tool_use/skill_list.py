@@ -10,7 +10,7 @@ import sys
 
 from dataenvgym import run_episode
 from dataenvgym.runs.config import build_agent, build_environment, compose
-from dataenvgym.runs.episodes.texts import conversation
+from dataenvgym.runs.texts import conversation
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0

@@ -335,15 +335,15 @@ def test_forgetting_is_the_distance_from_the_best_since_a_context_was_learned():
 def test_the_matrix_is_the_mean_and_deviation_over_sequences():
     second = result((0.2, 0.2, None), (0.4,), (0.5, 0.6), (0.4, 0.8, None), seed=1)
     report = ContinualReport.of("words", [FIRST, second])
-    summary, matrix = report.tables()
-    assert matrix == [
+    _, summary, matrix, _ = report.document()
+    assert [[*matrix.names], *matrix.rows] == [
         ["merged", "context 1", "context 2", "context 3"],
         ["base", "0.10 ±0.14", "0.20 ±0.00", "0.40"],
         ["after 1", "0.60 ±0.28", "", ""],
         ["after 2", "0.75 ±0.35", "0.60 ±0.00", ""],
         ["after 3", "0.40 ±0.00", "0.80 ±0.00", "1.00"],
     ]
-    assert summary[0][-2:] == ["forgetting", "forgetting 95%"]
+    assert summary.names[-2:] == ("forgetting", "forgetting 95%")
     assert report.seeds == (0, 1)
 
 

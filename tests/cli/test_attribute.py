@@ -9,7 +9,7 @@ def test_effects_are_in_the_table_the_report_and_beside_the_records(dataenvgym, 
     options = ["--iteration", "1", "--by", "record", "--limit", "2", "--repeats", "1", "--trust"]
     first = dataenvgym.succeeds("attribute", "r", *options)
     assert "what helped in iteration 1, by record" in first.out
-    assert "Effects of 2 groups of the 20 records" in first.out
+    assert "With all 20 records the score is" in first.out
     assert first.out.endswith("runs/r/attribution/table.md\n")
     again = dataenvgym.succeeds("attribute", "r", *options)
     assert again.out.splitlines()[-12:] == first.out.splitlines()[-12:]

@@ -342,7 +342,7 @@ def test_a_suite_is_shown_as_one_table_and_so_is_a_folder(dataenvgym, talkative)
     assert [row[0] for row in rows if row][-5:-2] == ["pocket_math", "pocket_code", "mean"]
     assert {"pass@k", "majority@k", "tokens", "seconds"} < {word for row in rows for word in row}
     assert len(read_completed(talkative / "all.jsonl")) == 15
-    table = result.out[result.out.index("\n task") + 1 :]
+    table = result.out[result.out.index("\ntask") + 1 :]
     chosen = ("evaluations/mine", "--output", "rows.json")
     again = dataenvgym.succeeds("summary", *chosen).out  # sorted by name
     assert sorted(again.splitlines()) == sorted(table.splitlines())

@@ -31,8 +31,8 @@ def test_the_command_shows_the_front_and_draws_it(evaluations, capsys):
     plot = evaluations / "p.png"
     main(["pareto", f"gpt={evaluations}/dear", f"{evaluations}/cheap", "--plot", str(plot)])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:3]] == ["cheap", "gpt"]
-    assert all("on the front" in line for line in lines[1:3])
+    assert [line.split()[0] for line in lines[2:4]] == ["cheap", "gpt"]
+    assert all("on the front" in line for line in lines[2:4])
     before = plot.read_bytes()
     assert before.startswith(b"\x89PNG")
     main(["pareto", f"gpt={evaluations}/dear", f"{evaluations}/cheap", "--plot", str(plot)])

@@ -13,7 +13,7 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
     assert "s: 2 of 2 episodes to run" in result.out
     assert "2/2 pocket_math: skill_list, seed 0: finished" in result.out
     assert "difference to random" in result.out
-    for name in ("study.md", "table.md", "curves.png", "results.json"):
+    for name in ("study.md", "curves.png", "results.json"):
         assert f"studies/s/{name}" in result.out
         assert (folder / "studies" / "s" / name).stat().st_size > 0
     again = dataenvgym(*command)
@@ -81,7 +81,7 @@ def test_runs_are_compared_by_name_and_written_where_asked(dataenvgym, small, fo
     assert "difference to random" in result.out
     assert "pocket_math: the noise may differ: iterations 3 there and 2 here" in result.out
     assert {p.name for p in (folder / "cmp").iterdir()} == {
-        "study.md", "table.md", "curves.png", "results.json",
+        "study.md", "curves.png", "results.json",
     }  # fmt: skip
     dataenvgym.refuses(
         "there is no run 'skil_list'. Did you mean 'skill_list'", "compare", "random", "skil_list"

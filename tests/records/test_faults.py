@@ -7,7 +7,7 @@ from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport, TaskInstance
 from dataenvgym.records.instances import count_faults, fault_of
 from dataenvgym.runs.episodes.summary import IterationSummary
-from dataenvgym.runs.episodes.texts import by_fault
+from dataenvgym.runs.texts import by_fault
 from dataenvgym.tasks.domain import report_on
 from dataenvgym.tasks.metrics.samples import Sample
 

@@ -9,6 +9,7 @@ import pytest
 
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.runs.config.composition import compose
+from dataenvgym.runs.documents import Table, markdown
 from dataenvgym.studies.budget import budget_notes, budget_warnings, plan_report
 from dataenvgym.studies.noise import (
     SHIPPED,
@@ -129,7 +130,7 @@ def plan(folder, *overrides, seeds=10, bounds=False, looking_for=None):
 
 def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, folder):
     write_noise(noise(), "noise")
-    (table,), notes = plan_report(plan("noise"))
+    table, *notes = plan_report(plan("noise"))
     assert table.names[1:] == ("test gain, 20 problems", "test gain, 80 problems",
                                "area, 20 problems", "area, 80 problems", "time")  # fmt: skip
     rows = {row[0]: row[1:] for row in table.rows}
@@ -138,24 +139,23 @@ def test_the_plan_shows_differences_by_seeds_and_problems_and_the_time(noise, fo
     # 1.14 standard deviations with 10 seeds at .025; sd = sqrt(.0004 + .16 / 20) = .0917
     assert float(rows["10 (this study)"][0]) == pytest.approx(1.14 * 0.0917, rel=0.05)
     assert rows["10 (this study)"][-1] == "15 min"  # 3 strategies x 10 seeds x 60 s / 2 workers
-    assert "exact sign-flip test, Holm for 2 comparisons" in notes[0]
-    assert "0.6 to 2.9 times as large" in notes[0]  # 4 degrees of freedom
-    assert "records 40 there" not in " ".join(notes)
-    assert "the noise may differ: student s there and " in notes[1]
+    assert "exact sign-flip test, Holm for 2 comparisons" in notes[0].text
+    assert "0.6 to 2.9 times as large" in notes[0].text  # 4 degrees of freedom
+    assert "records 40 there" not in markdown(notes)
+    assert "the noise may differ: student s there and " in notes[1].text
 
 
 def test_the_floor_takes_one_iteration_in_any_study(noise, folder):
     seconds = {**dict.fromkeys(("random", "skill_list", "edge", "gold"), 60.0), "none": 3000.0}
     write_noise(noise(seconds=seconds, conditions={**UNDER, "iterations": 5}), "noise")
-    (table,), _ = plan_report(plan("noise", bounds=True))
+    table, *_ = plan_report(plan("noise", bounds=True))
     assert table.rows[1][-1] == "35 min"  # (4 x 10 seeds x 60 s x 3 / 6 + 3000 s) / 2 workers
 
 
 def test_without_a_noise_model_the_plan_names_the_command_that_makes_one(folder):
-    tables, notes = plan_report(plan("noise"))
-    assert tables == []
-    assert "there is no noise model of it in noise" in notes[0]
-    assert "the same command with --fit-noise" in notes[0]
+    (note,) = plan_report(plan("noise"))
+    assert "there is no noise model of it in noise" in note.text
+    assert "--fit-noise" in note.text
 
 
 def test_a_study_that_cannot_find_what_it_looks_for_says_so_and_what_it_needs(noise, folder):
@@ -229,7 +229,7 @@ def suite_noise(noise, folder):
 
 
 def test_the_plan_of_a_suite_has_the_difference_in_its_score(suite_noise):
-    *_, table = plan_report(suite_plan())[0]
+    *_, table = (part for part in plan_report(suite_plan()) if isinstance(part, Table))
     assert table.title.startswith(
         "suite: smallest difference found with 80% power, Holm for 3 pair"
     )

@@ -10,6 +10,7 @@ from scipy import integrate, stats
 
 from benchmarks.racing import TRUTHS, simulate
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.documents import markdown
 from dataenvgym.storage import read_json
 from dataenvgym.studies.budget import plan_report
 from dataenvgym.studies.comparison import compare_runs
@@ -24,7 +25,7 @@ from dataenvgym.studies.racing import (
     simulated_share,
 )
 from dataenvgym.studies.study import Study, run_study
-from dataenvgym.studies.tables import markdown, standing_text
+from dataenvgym.studies.tables import standing_text, study_document
 from tests.studies.conftest import SMALL, enter
 
 
@@ -190,7 +191,7 @@ def test_a_race_runs_until_the_best_is_known_and_says_what_was_stopped_when(race
     assert best.seeds == poor.seeds < 6
     assert len(runs(folder)) == 2 * poor.seeds
     assert race.race.share == poor.seeds / 6
-    table = (folder / "studies" / "r" / "table.md").read_text()
+    table = (folder / "studies" / "r" / "study.md").read_text()
     assert f"| poor | {poor.seeds} of 6 | " in table
     assert " | below | random | -" in table
     assert standing_text(poor).startswith(f"stopped after {poor.seeds} seeds: below random, e = ")
@@ -205,9 +206,9 @@ def test_a_race_has_no_p_values_and_no_intervals_of_a_fixed_number_of_seeds(race
     for one in task.strategies:
         assert one.comparisons == {}
         assert {e.low for e in (*one.measures.values(), *one.curve)} == {None}
-    table = markdown(race)
+    table = markdown(study_document(race))
     assert "difference to" not in table
-    assert "other tables have means only" in table
+    assert "means only" in table
 
 
 def test_a_finished_race_runs_nothing_again(race, folder):
@@ -332,7 +333,6 @@ def test_a_race_keeps_the_strategies_that_it_began_with(race, folder):
 
 
 def test_a_plan_says_which_share_of_the_episodes_a_race_runs(folder):
-    _, notes = plan_report(plan_study(RACE, **OPTIONS))
-    assert notes[-1].startswith("Race of 2 strategies with 6 seeds: ")
-    assert "% of the strategies' episodes run if all are equal" in notes[-1]
-    assert not any("Race" in note for note in plan_report(plan_study(RACE, **BOUNDLESS))[1])
+    text = markdown(plan_report(plan_study(RACE, **OPTIONS)))
+    assert "Race of 2 strategies with 6 seeds: " in text
+    assert "Race" not in markdown(plan_report(plan_study(RACE, **BOUNDLESS)))

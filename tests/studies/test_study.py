@@ -42,7 +42,7 @@ def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studie
     results = studied
     directory = folder / "studies" / "s"
     assert {p.name for p in directory.iterdir()} == {
-        "study.json", "runs", "table.md", "results.json", "curves.png", "study.md",
+        "study.json", "runs", "results.json", "curves.png", "study.md",
     }  # fmt: skip
     # two strategies and the ceiling with two seeds each, and one floor
     assert len(runs(folder)) == 7
@@ -60,7 +60,7 @@ def test_a_study_is_a_folder_of_ordinary_runs_with_table_plot_and_numbers(studie
     assert list(first.val_scores) == [i["val_score"] for i in summary["iterations"]]
     assert first.val_gain > 0
     assert results.baseline == "random"
-    assert "gold (not a ceiling)" in (directory / "table.md").read_text()
+    assert "gold (not a ceiling)" in (directory / "study.md").read_text()
     assert all(e["status"] == "finished" for e in read_json(directory / "study.json")["episodes"])
 
 
@@ -210,7 +210,7 @@ def test_a_failed_episode_is_missing_with_its_reason_and_is_tried_again(small, f
     assert len(random.seeds) == 2
     assert [(m.seed, m.reason) for m in broken.missing] == [(1, "RuntimeError: out of ideas")]
     assert broken.comparisons["test_gain"].seeds == (0,)
-    table = (folder / "studies" / "s" / "table.md").read_text()
+    table = (folder / "studies" / "s" / "study.md").read_text()
     assert "faulty, seed 1: RuntimeError: out of ideas" in table
     (folder / "fault").unlink()
     results = run_study(["agent=random", "seed=0,1", *small], **arguments)
@@ -233,7 +233,7 @@ def test_allowed_differences_are_in_the_table(small, folder):
         allow_unequal=["trainer.lora_rank"],
     )
     assert results.unequal == ("trainer.lora_rank: 16 (random); 2 (low)",)
-    table = (folder / "studies" / "s" / "table.md").read_text()
+    table = (folder / "studies" / "s" / "study.md").read_text()
     assert "NOT EQUAL, and allowed: trainer.lora" in table
 
 

@@ -15,9 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.console import Console
-from rich.text import Text
-
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
 from dataenvgym.domains.social.problem import MODEL, SocialProblem
@@ -30,8 +27,8 @@ from dataenvgym.records import Model, TaskInstance
 from dataenvgym.records.store import FileStore, MemoryStore, Store
 from dataenvgym.runs.config.building import recording_domain
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.episodes.tables import table_of, uncut
-from dataenvgym.runs.episodes.texts import counts, one_line, score, several
+from dataenvgym.runs.documents import Document, Line, Table
+from dataenvgym.runs.texts import counts, one_line, score, several
 from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import read_model, read_models, write_json, write_models
 from dataenvgym.tasks.base import Purpose, Task
@@ -126,26 +123,21 @@ class DimensionTable(Model):
 
     files: ClassVar[Mapping[str, str]] = {"episodes": "episodes.jsonl"}
 
-    def show(self, console: Console) -> None:
-        """Print the table of dimensions, and what it is about."""
-        table = table_of(("dimension",), ("range",))
-        for column in self.columns:
-            table.add_column(column.scenes, justify="right")
-            table.add_column("95%", justify="right")
+    def document(self) -> Document:
+        """The mean of each dimension, and what it is about."""
+        rows = []
         for name in self.columns[-1].dimensions:
-            cells = []
+            within = DIMENSIONS.get(name)
+            row = [name.replace("_", " "), "" if within is None else f"{within.low}..{within.high}"]
             for column in self.columns:
                 one = column.dimensions.get(name, Estimate(n=0))
                 half = f"± {one.half_width:.2f}" if one.half_width is not None and one.sd else ""
-                cells += [score(one.mean, 2), half]
-            within = DIMENSIONS.get(name)
-            limits = "" if within is None else f"{within.low}..{within.high}"
-            style = "bold" if within is None else None
-            table.add_row(name.replace("_", " "), limits, *cells, style=style)
-        console.print(uncut(table), crop=False)
+                row += [score(one.mean, 2), half]
+            rows.append(row)
+        scenes = [name for column in self.columns for name in (column.scenes, "95%")]
+        yield Table(("dimension", "range", *scenes), rows)
         for line in dimension_lines(self):
-            console.print(Text(line, style="dim"))
-        console.print()
+            yield Line(line, "note")
 
 
 def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> DimensionTable:

@@ -7,7 +7,7 @@ events      `events.jsonl`, written while it runs
 display     the display while it runs
 summary     the result: `summary.json`
 run_files   reads a run directory
-report      `report.md`, and the short version for a terminal; `plots` draws `curve.png`
+report      `report.md`, and the short version for a terminal; `outcome` in words; `plots` draws it
 show        its records and transcripts, before and after
 export      its records and adapters, for use elsewhere
 """

@@ -8,21 +8,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
-
-from rich.console import Console
 
 from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.records import Model
-from dataenvgym.runs.episodes.tables import markdown_lines, print_tables
-from dataenvgym.runs.episodes.texts import cell, change, one_line, several
+from dataenvgym.runs.documents import Document, Line, Table, markdown
+from dataenvgym.runs.texts import change, one_line, several
 from dataenvgym.storage import read_model, write_json, write_text
 
 FOLDER = "attribution"
 _FILE, _TABLE = "attribution.json", "table.md"
 BY_RECORD = "record"
 _SHOWN = 20
-"""Rows that a terminal shows: the first and the last ones."""
+"""Rows of many that are shown: the first and the last ones."""
 
 
 class GroupEffect(Model):
@@ -87,14 +84,15 @@ class AttributionTable(Model):
     notes: tuple[str, ...] = ()
     groups: tuple[GroupEffect, ...]
 
-    def table(self, most: int | None = None) -> list[list[str]]:
-        """The names of the columns, and the rows; effects within the noise are in parentheses.
+    def document(self, most: int | None = _SHOWN) -> Document:
+        """The groups' effects, those within the noise in parentheses, and notes.
 
         Args:
             most: the most rows, of the most and the least helpful groups; None for all.
         """
         of_group = [
             {
+                self.by if len(self.by) < 20 else "group": one_line(one.group, 40),
                 "records": str(one.n_records),
                 "score": _effect(one.score, self.score_noise, 3),
                 "loss": _effect(one.loss, self.loss_noise, 4),
@@ -102,46 +100,30 @@ class AttributionTable(Model):
             }
             for one in self.groups
         ]
-        names = ["records", "score", *(name for name in ("loss", "estimate") if self.has(name))]
-        rows = [
-            [one_line(group.group, 40), *(cells[name] for name in names)]
-            for group, cells in zip(self.groups, of_group, strict=True)
-        ]
+        empty = {n for n in ("loss", "estimate") if all(row[n] == "-" for row in of_group)}
+        names = [name for name in of_group[0] if name not in empty]
+        rows = [[row[name] for name in names] for row in of_group]
         if most is not None and len(rows) > most:
-            rows = [*rows[: most // 2], ["...", *[""] * len(names)], *rows[-(most // 2) :]]
-        return [[self.by if len(self.by) < 20 else "group", *names], *rows]
+            rows = [*rows[: most // 2], ["...", *[""] * (len(names) - 1)], *rows[-(most // 2) :]]
+        yield Table(names, rows, f"what helped in iteration {self.iteration}, by {self.by}")
+        for text in self._facts():
+            yield Line(text, "note")
 
-    def has(self, name: Literal["loss", "estimate"]) -> bool:
-        """True if a group has this value."""
-        return any(getattr(group, name) is not None for group in self.groups)
-
-    def legend(self) -> Iterator[str]:
-        """Sentences about the columns, the noise and the agreement."""
+    def _facts(self) -> Iterator[str]:
         yield (
-            f"Effects of {several(len(self.groups), 'group')} of the {self.n_records} records that "
-            f"iteration {self.iteration} was trained on: with all of them the score is "
-            f"{self.score:.3f}. `score` is how much higher it is with the group than without it."
+            f"With all {several(self.n_records, 'record')} the score is {self.score:.3f}"
+            + ("." if self.loss is None else f", and the loss {self.loss:.4f}.")
         )
-        if self.has("loss"):
-            yield (
-                f"`loss` is how much lower the loss on the gold answers ({self.loss:.4f}) is with "
-                "the group."
-            )
-        if self.has("estimate"):
-            text = "`estimate` is made from gradients, without retraining; it only ranks."
-            if self.score_agreement is not None:
-                text += f" Rank correlation with the effect on the score: {self.score_agreement}"
-                if self.loss_agreement is not None:
-                    text += f", on the loss: {self.loss_agreement}"
-                text += "."
-            yield text
+        if self.score_agreement is not None:
+            text = f"Rank correlation of estimate and score: {self.score_agreement}"
+            yield text + ("." if self.loss_agreement is None else f", loss: {self.loss_agreement}.")
         if self.score_noise is None:
             yield "One training for each group: the noise is unknown (--repeats 2 or more)."
         else:
             noise = f"{self.score_noise:.3f} in score"
             if self.loss_noise is not None:
                 noise += f", {self.loss_noise:.4f} in loss"
-            yield (f"In parentheses: within the noise of {self.repeats} trainings (95%: {noise}).")
+            yield f"In parentheses: within the noise of {self.repeats} trainings (95%: {noise})."
         yield from self.notes
 
 
@@ -170,6 +152,10 @@ class Attribution(Model):
         others = [t for t in self.tables if (t.iteration, t.by) != key]
         known = {**self.estimates, table.iteration: estimates}
         return Attribution(tables=(*others, table), estimates=known)
+
+    def document(self, most: int | None = _SHOWN) -> Document:
+        """All tables; see `AttributionTable.document`."""
+        return (part for table in self.tables for part in table.document(most))
 
     def labels(self, iteration: int) -> dict[str, str]:
         """Texts for the records of the iteration's training, by id: their effect or estimate."""
@@ -216,27 +202,9 @@ def write_attribution(run_directory: Path, attribution: Attribution) -> Path:
     """Write `attribution.json` and `table.md`; return the path of the latter."""
     folder = run_directory / FOLDER
     write_json(folder / _FILE, attribution.model_dump(mode="json"))
-    lines = ["# What helped", *attribution_lines(attribution)]
-    write_text(folder / _TABLE, "\n".join(lines) + "\n")
+    document = [Line("What helped", "title"), *attribution.document(most=None)]
+    write_text(folder / _TABLE, markdown(document))
     return folder / _TABLE
-
-
-def attribution_lines(attribution: Attribution, most: int | None = None) -> Iterator[str]:
-    """The tables in Markdown.
-
-    Args:
-        most: the most rows of a table; None for all.
-    """
-    for table in attribution.tables:
-        yield ""
-        yield f"### Iteration {table.iteration}, by {cell(table.by)}"
-        yield from markdown_lines([table.table(most)], table.legend())
-
-
-def print_table(table: AttributionTable, console: Console) -> None:
-    """Show a table on a terminal, the most and the least helpful groups of many."""
-    title = f"what helped in iteration {table.iteration}, by {table.by}"
-    print_tables(title, [table.table(_SHOWN)], table.legend(), console)
 
 
 def _effect(value: float | None, noise: float | None, digits: int) -> str:

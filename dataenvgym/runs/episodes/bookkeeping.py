@@ -35,7 +35,7 @@ from dataenvgym.runs.episodes.summary import (
     count_iterations,
     whole_summary,
 )
-from dataenvgym.runs.episodes.texts import several
+from dataenvgym.runs.texts import several
 from dataenvgym.storage import read_models, write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for

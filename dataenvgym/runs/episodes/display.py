@@ -18,9 +18,9 @@ from rich.text import Text
 
 from dataenvgym.events import ProgressMessage, hearing_progress
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
+from dataenvgym.runs.episodes.outcome import outcome, shares
 from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, warning_lines
-from dataenvgym.runs.episodes.tables import outcome, shares
-from dataenvgym.runs.episodes.texts import (
+from dataenvgym.runs.texts import (
     change,
     counts,
     minutes,

@@ -14,8 +14,9 @@ from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import ChatDatum, Conversation, PreferenceDatum, ScoredDatum, TrainingDatum
 from dataenvgym.records.tool_formats import spoken
+from dataenvgym.runs.documents import Table, inline, markdown
 from dataenvgym.runs.episodes.run_files import RunFiles
-from dataenvgym.runs.episodes.texts import cell, change, score
+from dataenvgym.runs.texts import change, score
 from dataenvgym.storage import publishing, read_json, write_text
 
 BATCH = 1000  # rows in memory at a time
@@ -187,14 +188,15 @@ def _dataset_card(run: RunFiles, sizes: dict[str, int]) -> str:
             for kind, name in names.items()
         ],
     }
-    kinds = "\n".join(f"| {names[k]} | {k} | {sizes[k]} |" for k in names)
+    table = Table(("configuration", "kind", "records"),
+                  [(name, kind, sizes[kind]) for kind, name in names.items()], texts=2)  # fmt: skip
     first = next(iter(names.values()))
     choice = "" if first == "default" else f', "{first}"'
     return f"""{_front(head)}
-# Training records for {cell(summary.task)}
+# Training records for {inline(summary.task)}
 
-{total} training records that the agent {cell(summary.agent)} wrote (seed {summary.seed}) while it
-taught the student {cell(run.student)} the task {cell(summary.task)} in dataenvgym. They passed
+{total} training records that the agent {inline(summary.agent)} wrote (seed {summary.seed}) while it
+taught the student {inline(run.student)} the task {inline(summary.task)} in dataenvgym. They passed
 the checks for duplicates and for overlap with the evaluation instances.
 
 {_result(run, run.best)}
@@ -205,10 +207,7 @@ from datasets import load_dataset
 records = load_dataset("path/to/this/folder"{choice}, split="train")
 ```
 
-| configuration | kind | records |
-| --- | --- | --- |
-{kinds}
-
+{markdown([table])}
 Each record has its provenance: `id`, the `skill` and the `subskill` that it teaches, the `agent`,
 and the `iteration` that it was made for. `history` holds earlier (user, assistant) turns; `tools`
 and `tool_calls` are JSON texts.
@@ -227,10 +226,10 @@ def _model_card(run: RunFiles, number: int, adapter: Path) -> str:
         head["base_model"] = base
     summary = run.summary
     return f"""{_front(head)}
-# {cell(run.student)}, taught {cell(summary.task)}
+# {inline(run.student)}, taught {inline(summary.task)}
 
-A LoRA adapter for the base model **{cell(run.student)}**, after iteration {number} of an episode
-of dataenvgym in which the agent {cell(summary.agent)} taught it the task {cell(summary.task)}
+A LoRA adapter for the base model **{inline(run.student)}**, after iteration {number} of an episode
+of dataenvgym in which the agent {inline(summary.agent)} taught it the task {inline(summary.task)}
 (seed {summary.seed}) with {summary.iterations[number].n_records_total} training records.
 
 {_result(run, number)}
@@ -257,6 +256,6 @@ def _result(run: RunFiles, number: int) -> str:
     before, after = summary.test_score_before, summary.test_score_after
     if before is not None and after is not None and number == run.best:
         pairs.append(("test", before, after))
-    rows = [f"| {n} | {score(b)} | {score(a)} | {change(a - b)} |" for n, b, a in pairs]
-    names = f"| split | base student | iteration {number} | change |"
-    return "\n".join([names, "| --- | --- | --- | --- |", *rows])
+    rows = [(n, score(b), score(a), change(a - b)) for n, b, a in pairs]
+    names = ("split", "base student", f"iteration {number}", "change")
+    return markdown([Table(names, rows)]).strip()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.runs.episodes.summary import Summary
-from dataenvgym.runs.episodes.texts import one_line
+from dataenvgym.runs.texts import one_line
 from dataenvgym.storage import write_bytes
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Writes `report.md` and `curve.png`: the results of a run, for people.
+"""The report of an episode: short for a terminal and a notebook, whole as `report.md`.
 
-Both use only the run directory. The same run gives the same report, except for its last section,
+It uses only the run directory. The same run gives the same report, except for its last section,
 "Timings".
 """
 
@@ -8,46 +8,34 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, TypeVar
 
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.records import SkillReport
-from dataenvgym.runs.episodes.attribution import attribution_lines, print_table, read_attribution
+from dataenvgym.runs.documents import Document, File, Line, Quote, Table, markdown
+from dataenvgym.runs.episodes.attribution import read_attribution
+from dataenvgym.runs.episodes.outcome import iteration_table, outcome, shares, warnings_of
 from dataenvgym.runs.episodes.plots import draw_curve
 from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
-from dataenvgym.runs.episodes.summary import read_summary, warning_lines
-from dataenvgym.runs.episodes.tables import (
-    iteration_rows,
-    iteration_table,
-    outcome,
-    print_warnings,
-    shares,
-)
-from dataenvgym.runs.episodes.texts import (
-    cell,
+from dataenvgym.runs.episodes.summary import read_summary
+from dataenvgym.runs.texts import (
     change,
     conversation,
     difference,
-    fenced,
-    markdown_table,
     one_line,
-    plain,
     record,
     score,
 )
 from dataenvgym.storage import write_text
 from dataenvgym.tasks.metrics.estimators import estimate, noise_floor
 
+if TYPE_CHECKING:
+    pass
+
 _SAMPLES = 3
-_MOST_GROUPS = 40
-"""The most rows of a table of effects."""
 _T = TypeVar("_T")
 
 
@@ -60,7 +48,7 @@ def write_report(run_directory: str | Path) -> Path:
         run.summary, run.directory / "curve.png", categories=categories, forgetting=forgetting
     )
     path = run.directory / "report.md"
-    write_text(path, "\n".join(_lines(run)) + "\n")
+    write_text(path, markdown(report(run.directory, whole=True)))
     return path
 
 
@@ -70,6 +58,55 @@ def write_missing_report(run_directory: str | Path) -> None:
     is_whole = all((directory / name).exists() for name in ("report.md", "curve.png"))
     if not is_whole and read_summary(directory).status == "finished":
         write_report(directory)
+
+
+def report(
+    run_directory: str | Path,
+    seed_variance: float | None = None,
+    about_seeds: str = "without the spread of seeds",
+    *,
+    whole: bool = False,
+) -> Document:
+    """The results, the iterations, the skills learned and forgotten, and what helped.
+
+    Args:
+        seed_variance, about_seeds: see `gain_text`.
+        whole: also the setup, all skills, some records and wrong answers, and timings.
+    """
+    run = RunFiles(run_directory)
+    yield Line(run.summary.title, "title")
+    yield outcome(run.summary)
+    if text := gain_text(run_directory, seed_variance, about_seeds):
+        yield text
+    yield from warnings_of(run.summary)
+    if not whole:
+        yield from shares(run.summary.problems)
+        yield iteration_table(run.summary)
+        yield from _learned(run)
+        if len(run.losses) > 1:
+            lost = mean_loss(run.losses[-1])
+            text = f"forgetting {lost:.3f}: solved by an earlier student, not by the last one"
+            yield Line(text, "bad" if lost else "text")
+        yield from read_attribution(run.directory, run.results).document()
+        for name in ("report.md", "curve.png"):
+            if (run.directory / name).exists():
+                yield File(run.directory / name)
+        return
+    yield File(run.directory / "curve.png", "Validation score by iteration, overall and by skill")
+    sections = {
+        "Setup": _setup(run),
+        "Iterations": [iteration_table(run.summary, [mean_loss(lost) for lost in run.losses])],
+        "Skills": _skills(run),
+        f"The forest after iteration {run.best}": _forest(run),
+        "What helped": read_attribution(run.directory, run.results).document(),
+        "Some of the training records": _records(run),
+        f"Still wrong after iteration {run.best}": _still_wrong(run),
+        "Timings": _timings(run),
+    }
+    for title, parts in sections.items():
+        if found := [*parts]:
+            yield Line(title, "section")
+            yield from found
 
 
 def gain_text(
@@ -95,82 +132,13 @@ def gain_text(
         f"noise floor {floor:.3f} ({about_seeds})"
     )
     is_noise = abs(gain) <= floor
-    return plain(text + ": the gain is within the noise floor, so perhaps none" * is_noise)
+    return text + ": the gain is within the noise floor, so perhaps none" * is_noise
 
 
-def render_report(
-    run_directory: str | Path,
-    console: Console,
-    seed_variance: float | None = None,
-    about_seeds: str = "without the spread of seeds",
-) -> None:
-    """Show the short version: the result, the iterations, the skills learned and forgotten.
-
-    Args:
-        seed_variance, about_seeds: see `gain_text`.
-    """
-    run = RunFiles(run_directory)
-    console.print(Text(plain(run.summary.title), style="bold"))
-    console.print(Text(outcome(run.summary)))
-    if text := gain_text(run_directory, seed_variance, about_seeds):
-        console.print(Text(text))
-    for line in shares(run.summary.problems):
-        console.print(Text(line), soft_wrap=True)
-    console.print()
-    console.print(iteration_table(run.summary))
-    learned, forgotten = _learned_and_forgotten(run)
-    if len(run.losses) > 1:
-        lost = mean_loss(run.losses[-1])
-        text = f"forgetting {lost:.3f}: solved by an earlier student, not by the last one"
-        console.print(Text(text, style="red" if lost else ""))
-    for name, skills, style in (("learned", learned, "green"), ("forgot", forgotten, "red")):
-        if skills:
-            shown = ", ".join(f"{one_line(s, 30)} {change(by)}" for s, by in skills)
-            console.print(Text(f"{name} most: {shown}", style=style))
-    for table in read_attribution(run.directory, run.results).tables:
-        console.print()
-        print_table(table, console)
-        console.print()
-    print_warnings(run.summary, console)
-    for name in ("report.md", "curve.png"):
-        if (run.directory / name).exists():
-            console.print(Text(plain(str(run.directory / name)), style="dim"), soft_wrap=True)
+# --- parts of the whole report ---
 
 
-# --- sections of report.md ---
-
-
-def _lines(run: RunFiles) -> Iterator[str]:
-    """The lines of `report.md`; the timings come last."""
-    yield f"# {cell(run.summary.title)}"
-    yield ""
-    yield f"**{cell(outcome(run.summary))}**"
-    yield ""
-    if text := gain_text(run.directory):
-        yield f"{cell(text[0].upper() + text[1:])}."
-        yield ""
-    if run.summary.warnings:
-        yield "## Warnings"
-        yield ""
-        yield from (f"- {cell(line)}" for line in warning_lines(run.summary.warnings))
-        yield ""
-    yield "![Validation score by iteration, overall and by skill](curve.png)"
-    sections: dict[str, Callable[[RunFiles], Iterator[str]]] = {
-        "Setup": _what_ran,
-        "Iterations": _iterations,
-        "Skills": _skills,
-        f"The forest after iteration {run.best}": _forest,
-        "What helped": _what_helped,
-        "Some of the training records": _records,
-        f"Still wrong after iteration {run.best}": _still_wrong,
-        "Timings": _timings,
-    }
-    for title, write in sections.items():
-        if lines := [*write(run)]:
-            yield from ("", f"## {title}", "", *lines)
-
-
-def _what_ran(run: RunFiles) -> Iterator[str]:
+def _setup(run: RunFiles) -> Document:
     summary = run.summary
     rows: dict[str, object] = {
         "task": summary.task,
@@ -198,109 +166,44 @@ def _what_ran(run: RunFiles) -> Iterator[str]:
         }
         cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
         rows["teacher"] = ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
-    yield from markdown_table(["", ""], rows.items())
+    yield Table(("", ""), [*rows.items()], texts=2)
 
 
-def _iterations(run: RunFiles) -> Iterator[str]:
-    names, *rows = iteration_rows(run.summary, [mean_loss(lost) for lost in run.losses])
-    yield from markdown_table(names, rows)
-
-
-def _skills(run: RunFiles) -> Iterator[str]:
+def _skills(run: RunFiles) -> Document:
     pairs = _base_and_best(run)
     if not any(base.skill for base, _ in pairs):
         return
     reports = (run.results[0].report, run.results[run.best].report)
     named = sorted({name for report in reports for s in report.skills for name in s.scores})
-    rows = []
     lost: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for one in run.completed(run.best):
         if (i := one.instance.id) in run.losses[run.best]:
             lost[one.instance.skill or ""][i] = run.losses[run.best][i]
-    has_rate = any(base.no_answer_rate is not None for base, _ in pairs)
+    now = f"iteration {run.best}"
+    rows = []
     for base, best in pairs:
         after, scores = (best.score, best.scores) if best else (None, {})
-        skill = (base.category or "-", base.skill or "(none)")
-        both = {name: (score(base.scores.get(name)), score(scores.get(name)))
-                for name in named}  # fmt: skip
-        gain = change(difference(after, base.score))
-        told = (text for name in named for text in both[name])
-        loss = score(mean_loss(lost[base.skill]) if run.best else None)
-        rates = [score(one.no_answer_rate if one else None) for one in (base, best)] * has_rate
-        rows.append((*skill, score(base.score), score(after), gain, *rates, *told, base.n, loss))
-    when = ("base", f"iteration {run.best}")
-    names = ["category", "skill", *when, "change"]
-    named = [*["no answer"] * has_rate, *named]
-    names += [f"{name}, {one}" for name in named for one in when]
-    yield from markdown_table([*names, "n", "forgetting"], rows)
-    learned, forgotten = _learned_and_forgotten(run)
-    yield ""
-    for name, skills in (("Learned most", learned), ("Forgot most", forgotten)):
-        shown = ", ".join(f"{cell(s)} ({change(by)})" for s, by in skills)
-        yield f"- {name}: {shown or 'nothing'}"
+        row: dict[str, object] = {
+            "category": base.category or "-",
+            "skill": base.skill or "(none)",
+            "base": score(base.score),
+            now: score(after),
+            "change": change(difference(after, base.score)),
+        }
+        if any(one.no_answer_rate is not None for one, _ in pairs):
+            row["no answer, base"] = score(base.no_answer_rate)
+            row[f"no answer, {now}"] = score(best.no_answer_rate if best else None)
+        for name in named:
+            row[f"{name}, base"] = score(base.scores.get(name))
+            row[f"{name}, {now}"] = score(scores.get(name))
+        row["n"] = base.n
+        row["forgetting"] = score(mean_loss(lost[base.skill]) if run.best else None)
+        rows.append(row)
+    yield Table([*rows[0]], [[*row.values()] for row in rows], texts=2)
+    yield from _learned(run)
 
 
-def _forest(run: RunFiles) -> Iterator[str]:
-    if (forest := run.forest(run.best)) is None:
-        return
-    names = ["skill", "subskill", "allocation", "made", "last move and its reward"]
-    names += ["validation", "before training", "training"]
-    rows = (
-        (skill, subskill or "(all)", allocation, made, move, *map(score, shares))
-        for skill, subskill, allocation, made, move, *shares in forest_rows(forest)
-    )
-    yield from markdown_table(names, rows)
-
-
-def _what_helped(run: RunFiles) -> Iterator[str]:
-    attribution = read_attribution(run.directory, run.results)
-    yield from islice(attribution_lines(attribution, most=_MOST_GROUPS), 1, None)
-
-
-def _records(run: RunFiles) -> Iterator[str]:
-    for i, datum in enumerate(_spread(list(run.records()))):
-        if i:
-            yield ""
-        source = datum.provenance
-        skill = f", skill {cell(source.skill)}" if source.skill else ""
-        yield f"Record {cell(source.id)}, iteration {source.iteration}{skill}:"
-        yield ""
-        yield fenced(record(datum))
-
-
-def _still_wrong(run: RunFiles) -> Iterator[str]:
-    wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
-    n = run.summary.best.n_val - run.summary.best.n_errors
-    yield f"{len(wrong)} of {n} validation instances."
-    for completed in _spread(wrong):
-        yield ""
-        skill = f", skill {cell(completed.instance.skill)}" if completed.instance.skill else ""
-        yield f"Instance {cell(completed.instance.id)}{skill}:"
-        yield ""
-        gold = "" if completed.instance.answer is None else f"\ngold: {completed.instance.answer}"
-        yield fenced(conversation(completed.transcript) + gold)
-
-
-def _timings(run: RunFiles) -> Iterator[str]:
-    yield "Seconds by phase."
-    yield ""
-    names = (*PHASES, "total")
-    rows = [
-        (one.iteration, *(f"{one.seconds.get(name, 0.0):.2f}" for name in names))
-        for one in run.summary.iterations
-    ]
-    yield from markdown_table(["iteration", *names], rows)
-
-
-def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]]:
-    """Each skill of the base student, with the same one of the best iteration."""
-    best = {(s.category, s.skill): s for s in run.results[run.best].report.skills}
-    return [(s, best.get((s.category, s.skill))) for s in run.results[0].report.skills]
-
-
-def _learned_and_forgotten(
-    run: RunFiles,
-) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+def _learned(run: RunFiles) -> Iterator[Line]:
     """The skills with the largest gains and losses from the base to the best iteration."""
     changes = (
         (base.skill or "(none)", difference(best.score if best else None, base.score))
@@ -309,7 +212,56 @@ def _learned_and_forgotten(
     known = sorted(((name, by) for name, by in changes if by), key=lambda c: (-c[1], c[0]))
     gains = [c for c in known if c[1] > 0][:_SAMPLES]
     losses = [c for c in reversed(known) if c[1] < 0][:_SAMPLES]
-    return gains, losses
+    for what, skills in (("learned", gains), ("forgot", losses)):
+        if skills:
+            shown = ", ".join(f"{one_line(s, 30)} {by:+.3f}" for s, by in skills)
+            yield Line(f"{what} most: {shown}", "good" if skills is gains else "bad")
+
+
+def _forest(run: RunFiles) -> Document:
+    if (forest := run.forest(run.best)) is None:
+        return
+    names = ("skill", "subskill", "last move and its reward", "allocation", "made",
+             "validation", "before training", "training")  # fmt: skip
+    rows = [
+        (skill, subskill or "(all)", move, allocation, made, *map(score, shares))
+        for skill, subskill, allocation, made, move, *shares in forest_rows(forest)
+    ]
+    yield Table(names, rows, texts=3)
+
+
+def _records(run: RunFiles) -> Document:
+    for datum in _spread([*run.records()]):
+        source = datum.provenance
+        skill = f", skill {source.skill}" if source.skill else ""
+        yield Quote(f"Record {source.id}, iteration {source.iteration}{skill}", record(datum))
+
+
+def _still_wrong(run: RunFiles) -> Document:
+    wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
+    n = run.summary.best.n_val - run.summary.best.n_errors
+    yield f"{len(wrong)} of {n} validation instances."
+    for completed in _spread(wrong):
+        instance = completed.instance
+        skill = f", skill {instance.skill}" if instance.skill else ""
+        gold = "" if instance.answer is None else f"\ngold: {instance.answer}"
+        yield Quote(f"Instance {instance.id}{skill}", conversation(completed.transcript) + gold)
+
+
+def _timings(run: RunFiles) -> Document:
+    yield "Seconds by phase."
+    names = (*PHASES, "total")
+    rows = [
+        (one.iteration, *(f"{one.seconds.get(name, 0.0):.2f}" for name in names))
+        for one in run.summary.iterations
+    ]
+    yield Table(("iteration", *names), rows)
+
+
+def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]]:
+    """Each skill of the base student, with the same one of the best iteration."""
+    best = {(s.category, s.skill): s for s in run.results[run.best].report.skills}
+    return [(s, best.get((s.category, s.skill))) for s in run.results[0].report.skills]
 
 
 def _spread(items: Sequence[_T]) -> list[_T]:

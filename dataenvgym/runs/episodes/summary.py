@@ -148,7 +148,7 @@ class Summary(Model):
         Raises:
             ConfigurationError: if pandas is not installed.
         """
-        from dataenvgym.runs.episodes.tables import to_frame
+        from dataenvgym.runs.episodes.outcome import to_frame
 
         return to_frame(self)
 
@@ -167,7 +167,7 @@ class Summary(Model):
 
     def _repr_html_(self) -> str:
         """The summary as a notebook shows it."""
-        from dataenvgym.runs.episodes.tables import to_html
+        from dataenvgym.runs.episodes.outcome import to_html
 
         return to_html(self)
 

@@ -6,7 +6,7 @@ None. An example is that of the social scenes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -18,11 +18,10 @@ from dataenvgym.tasks.metrics.samples import Sample
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
-    from rich.console import Console
 
 
 class AddedTable(Protocol):
-    """A table of results that a terminal can show.
+    """A table of results that a command shows.
 
     Attributes:
         files: further files in the folder of the evaluation, by what is in them.
@@ -30,8 +29,8 @@ class AddedTable(Protocol):
 
     files: ClassVar[Mapping[str, str]]
 
-    def show(self, console: Console) -> None:
-        """Print the table, and notes on it."""
+    def document(self) -> Iterable[Any]:
+        """The table, and notes on it (see `runs.documents`)."""
         ...
 
 

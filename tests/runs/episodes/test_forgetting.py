@@ -1,15 +1,10 @@
 """Forgetting: what an earlier student solved and a later one does not."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.runs.episodes.plots import curve_figure
-from dataenvgym.runs.episodes.report import render_report, write_report
 from dataenvgym.runs.episodes.run_files import losses, losses_in, mean_loss
-from dataenvgym.runs.episodes.show import show_iteration
 from dataenvgym.storage import read_jsonl, write_jsonl
 from tests.runs.episodes.echo import iteration, summary
 
@@ -35,19 +30,6 @@ def test_a_run_forgets_what_an_earlier_student_of_it_solved(finished_run):
     CompletedTaskInstance.model_validate(rows[0])
     write_jsonl(path, rows)
     assert [len(lost) for lost in losses_in(finished_run)] == [0, 12, 11, 12]
-
-
-def test_reports_show_it_by_iteration_and_skill(finished_run):
-    text = write_report(finished_run).read_text()
-    assert "| 0 | 0.167 | - | 0 | 0 | 0 | 0 | - |" in text
-    assert "| 2 | 0.750 | +0.333 | 0 | 3 | 6 | 1 duplicate | 0.083 |" in text
-    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 4 | 0.250 |" in text
-    console = Console(file=io.StringIO(), width=100)
-    render_report(finished_run, console)
-    show_iteration(finished_run, console, skill="whisper")
-    text = console.file.getvalue()
-    assert "forgetting 0.083: solved by an earlier student, not by the last one" in text
-    assert "3 right now, forgetting 0.250" in text
 
 
 @pytest.mark.parametrize("forgetting", [(), (0.0, 0.0), (0.0, 0.1)])

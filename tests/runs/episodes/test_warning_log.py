@@ -2,17 +2,19 @@
 
 import io
 import threading
+from itertools import islice
 
 import pytest
 from rich.console import Console
 
 from dataenvgym.errors import EvaluationError, RunDirectoryError
 from dataenvgym.events import warn_run
+from dataenvgym.runs.documents import Line
 from dataenvgym.runs.episodes import EpisodeCallback, read_summary
 from dataenvgym.runs.episodes.bookkeeping import WarningLog, read_warnings
 from dataenvgym.runs.episodes.display import EpisodeDisplay
-from dataenvgym.runs.episodes.report import render_report, write_report
-from dataenvgym.runs.episodes.show import show_iteration
+from dataenvgym.runs.episodes.report import report
+from dataenvgym.runs.episodes.show import iteration_of
 from dataenvgym.runs.episodes.summary import RunWarning, warning_lines
 from dataenvgym.storage import read_jsonl
 from tests.run_contents import contents
@@ -148,25 +150,12 @@ def test_a_directory_that_refuses_the_episode_is_left_as_it_is(play, tmp_path, n
     assert contents(tmp_path / "run") == before
 
 
-def test_the_report_has_the_warnings_near_its_top_and_no_section_without_any(
-    play, tmp_path, noisy, finished_run
-):
-    play(tmp_path / "loud", iterations=2, **noisy())
-    text = write_report(tmp_path / "loud").read_text()
-    assert text.index("## Warnings") < text.index("curve.png") < text.index("## Setup")
-    assert "- iterations 1, 2: the agent is \\[tired\\]" in text or (
-        "- iterations 1, 2: the agent is \\[tired]" in text
-    )
-    assert "Warnings" not in write_report(finished_run).read_text()
-
-
-@pytest.mark.parametrize("command", [render_report, show_iteration])
-def test_report_and_show_end_with_the_warnings(play, tmp_path, noisy, command):
+@pytest.mark.parametrize("document", [report, iteration_of])
+def test_the_warnings_are_near_the_top_of_all_that_is_shown(play, tmp_path, noisy, document):
     play(tmp_path / "run", iterations=2, **noisy())
-    stream = io.StringIO()
-    command(tmp_path / "run", Console(file=stream, width=100, markup=False))
-    lines = stream.getvalue().splitlines()
-    assert "warning: iterations 1, 2: the agent is [tired]" in lines[-8:]
+    assert Line("iterations 1, 2: the agent is [tired]", "warning") in [
+        *islice(document(tmp_path / "run"), 8)
+    ]
 
 
 @pytest.mark.parametrize("terminal", [True, False])

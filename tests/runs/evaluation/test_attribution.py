@@ -9,6 +9,7 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import Refusal
+from dataenvgym.runs.documents import markdown
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.runs.episodes.attribution import (
     Agreement,
@@ -244,9 +245,10 @@ def test_a_student_that_is_no_network_has_scores_alone(tmp_path):
     table = attribute_run(
         tmp_path / "r", by="kind", repeats=1, task=TASK, predictor=ScriptedPredictor(answer)
     )
-    assert table.table()[0] == ["kind", "records", "score"]
+    shown, *_ = table.document()
+    assert shown.names == ["kind", "records", "score"]
     assert [group.group for group in table.groups] == ["supervised"]
-    text = " ".join(table.legend())
+    text = markdown(table.document())
     assert "the noise is unknown" in text
     assert "changes the order of the others" in text
     assert "No loss and no estimate: ScriptedPredictor" in text

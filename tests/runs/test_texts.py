@@ -1,5 +1,5 @@
 from dataenvgym.records import parse_training_datum
-from dataenvgym.runs.episodes.texts import cell, fenced, one_line, plain, record, several
+from dataenvgym.runs.texts import one_line, plain, record, several
 
 
 def test_control_characters_are_spelled_out_and_letters_are_not():
@@ -12,14 +12,6 @@ def test_control_characters_are_spelled_out_and_letters_are_not():
 def test_a_line_is_cut_to_its_width():
     assert one_line("a\n b   c") == "a b c"
     assert one_line("x" * 100, 10) == "xxxxxxx..."
-
-
-def test_a_cell_cannot_break_its_table():
-    assert cell("a | b\n[c](d) <e>") == r"a \| b \[c\](d) \<e>"
-
-
-def test_a_fence_is_longer_than_the_backticks_within():
-    assert fenced("a ```` b").splitlines()[0] == "`````text"
 
 
 def test_one_of_something_is_not_several():

@@ -1,10 +1,8 @@
-"""Prepares text for display: on a terminal, in Markdown, in a figure."""
+"""Words for figures, records and conversations (see `documents`)."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
 
 from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
@@ -82,34 +80,6 @@ def refusal_text(refused: Refusal) -> str:
     """`lost 0.400 in hum, whisper (p = 0.002)`: why the gate refused a student."""
     where = f"in {', '.join(refused.skills)}" if refused.skills else "on all held problems"
     return f"lost {refused.drop:.3f} {where} (p = {refused.p:.2g})"
-
-
-def cell(text: object) -> str:
-    """Text for a cell of a Markdown table."""
-    line = " ".join(plain(str(text)).split())
-    return re.sub(r"([\\`*_{}\[\]<|#])", r"\\\1", line)
-
-
-def markdown_table(
-    names: Sequence[str], rows: Iterable[Iterable[object]], *, numbers: bool = False
-) -> Iterator[str]:
-    """The lines of a Markdown table.
-
-    Args:
-        numbers: all columns but the first are aligned to the right.
-    """
-    yield f"| {' | '.join(map(cell, names))} |"
-    yield f"| --- |{(' ---: |' if numbers else ' --- |') * (len(names) - 1)}"
-    for row in rows:
-        yield f"| {' | '.join(map(cell, row))} |"
-
-
-def fenced(text: str) -> str:
-    """Text as a Markdown code block, even if it contains backticks."""
-    text = plain(text)
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
 
 
 def conversation(messages: Conversation) -> str:
