@@ -55,7 +55,7 @@ from typing import (
 from annotated_types import Ge, Le
 from pydantic import BaseModel
 
-from dataenvgym.errors import ConfigurationError, check_one_of, did_you_mean
+from dataenvgym.errors import ConfigurationError, did_you_mean
 
 ValueT = TypeVar("ValueT")
 Free = Annotated[ValueT, "free"]
@@ -83,27 +83,14 @@ _GENERIC = (*_PLAIN, Sequence, Collection, Set, Mapping, Literal)
 def takes(
     group: Callable[P, GroupT],
 ) -> Callable[[Callable[[SelfT, GroupT], None]], Callable[Concatenate[SelfT, P], None]]:
-    """Let a constructor that takes a group be called with the arguments of the group.
-
-    Raises (in the constructor):
-        ConfigurationError: for an unknown option, and for a value that its `Literal` does not have.
-    """
+    """Let a constructor that takes a group be called with the arguments of the group."""
 
     def keywords(init: Callable[[SelfT, GroupT], None]) -> Callable[Concatenate[SelfT, P], None]:
         signature = inspect.signature(group)
 
         @wraps(init)
         def __init__(self: SelfT, *args: P.args, **options: P.kwargs) -> None:
-            for name in options:
-                if name not in signature.parameters:
-                    raise ConfigurationError(
-                        f"{type(self).__name__} has no option {name!r}."
-                        f"{did_you_mean(name, signature.parameters)}"
-                    )
-            taken = group(*args, **options)
-            for name, known in _choices(group).items():
-                check_one_of(known, **{name: getattr(taken, name)})
-            init(self, taken)
+            init(self, group(*args, **options))
 
         me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         own: Any = __init__
@@ -112,13 +99,6 @@ def takes(
         return own  # type: ignore[no-any-return]
 
     return keywords
-
-
-@cache
-def _choices(group: Any) -> Mapping[str, tuple[str, ...]]:
-    """The values of the options whose type is a `Literal`."""
-    hints = get_type_hints(group).items()
-    return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
 
 def taken_from(options: dict[str, Any], group: Callable[..., GroupT]) -> GroupT:
@@ -231,7 +211,9 @@ def _ordered(target: Any, names: Collection[str]) -> list[str]:
 def hints_of(target: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a constructor's or function's parameters; unknown ones are left out."""
     if isinstance(target, type) and issubclass(target, BaseModel):
-        return get_type_hints(target, include_extras=True)
+        return {
+            n: Annotated[f.annotation, "field", *f.metadata] for n, f in target.model_fields.items()
+        }
     if (group := _group(target)) is not None:
         return get_type_hints(group, include_extras=True)
     function: Any = getattr(target, "__init__", target) if isinstance(target, type) else target

@@ -108,7 +108,7 @@ def test_an_explanation_is_that_of_the_nearest_class_that_does_not_point_elsewhe
 
 def test_a_constructor_takes_the_options_of_its_group_and_refuses_others():
     assert Painter(coats=5).options == PaintOptions(coats=5)
-    with pytest.raises(ConfigurationError, match="coat"):
+    with pytest.raises(TypeError, match="coat"):
         Painter(coat=5)  # type: ignore[call-arg]
 
 

@@ -150,10 +150,6 @@ def _main(argv: Sequence[str]) -> int:
             f"{way_out}--debug shows where it was",
         )
     except Exception as error:  # noqa: BLE001  a bug anywhere must give the right exit code
-        from dataenvgym.runs.config.explanations import explain_missing, is_foreign
-
-        if is_foreign(error) and not arguments.debug:
-            return _end(USER_ERROR, explain_missing(error))
         traceback.print_exc()
         return _end(FAILED, f"{arguments.command} failed: {type(error).__name__}: {error}")
     return OK

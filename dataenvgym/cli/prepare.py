@@ -7,14 +7,12 @@ import os
 from argparse import Namespace
 from pathlib import Path
 
-from omegaconf import OmegaConf
 from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym import exact_json
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
-from dataenvgym.runs.config.explanations import explaining
-from dataenvgym.runs.config.groups import config_folders
+from dataenvgym.runs.config.groups import config_folders, content_of
 from dataenvgym.runs.texts import several
 from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.rows import HubDataset, read_rows
@@ -84,10 +82,8 @@ def _known(config_dir: str | None) -> Known:
     for file in (folder / "data.yaml" for folder in config_folders(config_dir)):
         if not file.exists():
             continue
-        with explaining([]):
-            content = OmegaConf.to_container(OmegaConf.load(file))
         try:
-            known |= TypeAdapter(Known).validate_python(content)
+            known |= TypeAdapter(Known).validate_python(content_of(file))
         except ValidationError as error:
             raise ConfigurationError(
                 f"{file}: {first_fault(error)}, expected files by the name of the data set, such "

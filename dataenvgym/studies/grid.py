@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, shorten
-from dataenvgym.runs.config.composition import compose
+from dataenvgym.runs.config.composition import compose, keys_of
 from dataenvgym.runs.config.groups import Source, options_by_group
 from dataenvgym.runs.config.identity import short_name, task_name
-from dataenvgym.runs.config.overrides import Override, keys_of, parse_overrides
+from dataenvgym.runs.config.overrides import Override, parse_overrides
 from dataenvgym.runs.config.suites import read_suite
 
 

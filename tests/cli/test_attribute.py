@@ -31,7 +31,7 @@ def test_mistakes_are_refused(dataenvgym, run, as_received):
     dataenvgym.refuses(
         "by is 'skil', expected one of skill, subskill", "attribute", "r", "--by", "skil"
     )
-    dataenvgym.refuses("No such file", "attribute", "r", "--groups", "no.json")
+    dataenvgym.refuses("no.json", "attribute", "r", "--groups", "no.json")
     dataenvgym.refuses("not allowed with", "attribute", "r", "--by", "skill", "--groups", "no.json")
     dataenvgym.refuses("has no finished iteration 9", "attribute", "r", "--iteration", "9")
     as_received()

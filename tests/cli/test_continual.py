@@ -40,7 +40,7 @@ def test_one_adapter_learns_all_contexts(dataenvgym, folder, student):  # noqa: 
 @pytest.mark.parametrize(
     ("said", "typed"),
     [
-        ("there is no option 'arms.repeats'", ("arms.repeats=2",)),
+        ("arms.repeats", ("arms.repeats=2",)),
         ("contexts is 9, and task 'pocket_knowledge' has 8", ("arms.contexts=9",)),
         ("KEY=VALUE", ("--replays", "3")),
         ("retry_errors is set", ("--retry-errors",)),

@@ -193,9 +193,9 @@ def test_every_shipped_experiment_for_gpus_is_shown_on_a_laptop_with_what_it_wou
     data = {
         "alfworld": "there is no game in",
         "webshop": "WebShop is not installed",
-        "dataenvgym_math": "task.sources.train: the environment variable DATAENVGYM_DATA",
+        "dataenvgym_math": "task.sources.train: KeyError",
         "livecodebench": "file 'test2.jsonl' of dataset 'livecodebench/code_generation_lite'",
-        "mnms": "task.tools: the environment variable DATAENVGYM_DATA",
+        "mnms": "task.tools: KeyError",
         "orchestrator": "endpoints 'model_config.json' cannot be read",
     }
     lacking = [message for name, message in data.items() if name in experiment][:1]

@@ -262,7 +262,7 @@ def test_failures_are_counted_by_whose_fault_they_are(dataenvgym, talkative):
         (["samples=4", "task.sampling.temperature=0.0"], "task.sampling.temperature=1.0"),
         (["samples=4", "metrics=[pass@5]"], "needs k = 5 samples of each instance"),
         (["samples=4", "metrics=[pass@k]"], "such as pass@5"),
-        (["samples=0"], "samples is 0, expected a whole number, 1 or more"),
+        (["samples=0"], "samples is 0"),
         (["chunk=0"], "chunk is 0, expected a whole number, 1 or more"),
         (["chunk=2.5"], "chunk is 2.5, expected a whole number"),
         (["chunk=many"], "chunk is 'many', expected a whole number"),

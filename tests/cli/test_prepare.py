@@ -60,6 +60,6 @@ def test_mistakes_are_named(dataenvgym, hub, monkeypatch):
     (hub / "data.yaml").write_text("mine: {a.jsonl: {datset: x}}\n")
     dataenvgym.refuses("a.jsonl", "prepare", "mine", "--config-dir", ".")
     (hub / "data.yaml").write_text("- mine\n")
-    dataenvgym.refuses("expected files by the name", "prepare", "mine", "--config-dir", ".")
+    dataenvgym.refuses("data.yaml", "prepare", "mine", "--config-dir", ".")
     monkeypatch.delenv("DATAENVGYM_DATA")
     dataenvgym.refuses("DATAENVGYM_DATA is not set", "prepare", "gsm8k")

@@ -70,8 +70,10 @@ def test_glob_matches_existing_options():
 
 
 def test_quoted_commas_and_lists_are_one_value():
-    grid = parse_grid(["+predictor.gpus=[0,1]", "agent.name='a,b'", "agent=random"])
-    assert grid.fixed == ("+predictor.gpus=[0,1]", "agent.name='a,b'")
+    grid = parse_grid(
+        ["+predictor.chat_template_kwargs.a=[0,1]", "agent.name='a,b'", "agent=random"]
+    )
+    assert grid.fixed == ("+predictor.chat_template_kwargs.a=[0,1]", "agent.name='a,b'")
 
 
 def test_named_strategies_can_be_combined_with_a_sweep_or_used_alone():
@@ -169,7 +171,7 @@ def test_a_strategy_of_ones_own_joins_those_of_a_suite_and_keeps_its_own_options
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("- a\n", "the file is .*expected overrides of a study"),
+        ("- a\n", "mine.yaml"),
         ("agent: {name: edge}\n", "agent is .*expected overrides"),
         ("agent: []\n", "agent is .*such as agent: .random, edge."),
         ("a: [\n", "mine.yaml"),

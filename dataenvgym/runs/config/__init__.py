@@ -1,7 +1,8 @@
 """The configuration: composed from YAML files, built into objects, saved with each run.
 
+    overrides       parses a user's overrides
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
-    overrides       parses and checks a user's overrides; "did you mean"
+    class_defaults  fills it with the defaults of its classes, and checks its values by their types
     building        a DictConfig -> task, predictor, teacher, judge, agent
     building_environments   a DictConfig -> environment
     instantiation   one section -> the object that its `_target_` names

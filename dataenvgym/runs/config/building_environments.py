@@ -56,7 +56,6 @@ def build_environment(
         directory: its run directory; None makes a temporary folder.
         task, predictor, teacher: None builds them from the configuration.
     """
-    _at_least(0, config, "seed")
     task = build_task(config, directory) if task is None else task_of(task)
     predictor = build_predictor(config, task=task) if predictor is None else predictor
     if teacher is None:
@@ -64,7 +63,7 @@ def build_environment(
     options = _environment_options(
         config, task=task, predictor=predictor, teacher=teacher, directory=directory
     )
-    iterations = _at_least(1, config, "episode.iterations")
+    iterations = int(config.episode.iterations)
     section = {name: options[name] for name in options if name in config.environment}
     if "_target_" in config.environment:
         own = section_target(config, "environment")
@@ -151,10 +150,3 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     if options.get("engine") is not None:
         check_protocol(options["engine"], Engine, "agent.engine")
     return options
-
-
-def _at_least(minimum: int, config: DictConfig, key: str) -> int:
-    value = OmegaConf.select(config, key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-        raise ConfigurationError(f"{key} is {value!r}, expected {minimum} or more")
-    return value

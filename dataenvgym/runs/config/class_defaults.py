@@ -1,4 +1,4 @@
-"""Fills sections of the configuration with the options of their classes.
+"""Fills sections of the configuration with the options of their classes, and checks them.
 
 YAML files name a class and what differs from its defaults. The others are those of the class (see
 `dataenvgym.options`), so a composed configuration has all values. A class of the user's own with a
@@ -8,17 +8,20 @@ added with a plus.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import Ge, Lt
 from omegaconf import DictConfig, OmegaConf
+from pydantic import PositiveInt
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import Option, options_of
 from dataenvgym.registration import TEACHING_ENVIRONMENTS
-from dataenvgym.runs.config.instantiation import imported
+from dataenvgym.runs.config.instantiation import check_arguments, check_value, imported
 from dataenvgym.runs.config.resolved import literal
 
 
@@ -57,6 +60,15 @@ def class_options(section: Mapping[Any, Any], *, known: bool = False) -> Mapping
     """The options of the class that a section names, as far as it is filled from them.
 
     Args:
+        known: as for `class_of`.
+    """
+    return {} if (made := class_of(section, known=known)) is None else options_of(made)
+
+
+def class_of(section: Mapping[Any, Any], *, known: bool = False) -> Callable[..., Any] | None:
+    """The class that a section names, if the configuration has its options.
+
+    Args:
         known: import no class that is not ours, for a section that a folder may have named.
     """
     of_id = TEACHING_ENVIRONMENTS.get(str(section.get("id")))
@@ -67,13 +79,56 @@ def class_options(section: Mapping[Any, Any], *, known: bool = False) -> Mapping
         if isinstance(target, str) and target != "???":
             module = target.rpartition(".")[0]
             if known and not target.startswith("dataenvgym.") and module not in sys.modules:
-                return {}
+                return None
             made = imported(target, "_target_")
             init = getattr(made, "__init__", None)
             modules = (str(getattr(each, "__module__", "")) for each in (made, init))
             if hasattr(init, "group") or any(f"{m}.".startswith("dataenvgym.") for m in modules):
-                return options_of(made)
-    return {}
+                return made
+    return None
+
+
+_TYPES: Mapping[str, Any] = {
+    "seed": Annotated[int, Ge(0), Lt(2**63)],
+    "episode.iterations": PositiveInt,
+    "samples": PositiveInt,
+    "name": str | int | float | None,
+}
+"""Types of values in sections without a class; the others have the type of their default."""
+_LINK = re.compile(r"\$\{(?:oc\.select:)?\.*([\w.]+)(?:,[^}]*)?\}")
+"""A value that is another option's."""
+
+
+def check(config: DictConfig, values: Mapping[str, Any], default: DictConfig) -> None:
+    """Refuse values that the type of their option does not have.
+
+    A value that is another option's is reported where it was set. Classes of the user's own are
+    checked when they are built.
+
+    Args:
+        values: the plain values of `config`.
+        default: the configuration before the user's values.
+
+    Raises:
+        ConfigurationError: names the key.
+    """
+    raw = dict(sections(OmegaConf.to_container(config)))
+    before = dict(sections(OmegaConf.to_container(default)))
+    of_classes: tuple[str, ...] = ()  # what is in them is part of their options
+    for key, section in sections(values):
+        if key not in raw:  # it is another section, as a whole
+            continue
+        links = {name: _LINK.fullmatch(str(value)) for name, value in raw[key].items()}
+        keys = {name: link[1] for name, link in links.items() if link}
+        if (target := class_of(section, known=True)) is not None:
+            own = {name: section[name] for name in section if name not in ("id", "_target_")}
+            check_arguments(target, own, key, keys)
+            of_classes += (f"{key}.",)
+        for name, value in section.items() if not f"{key}.".startswith(of_classes) else ():
+            path = f"{key}.{name}" if key else str(name)
+            kind: Any = type(before.get(key, {}).get(name))
+            is_known = name not in keys and kind in (bool, int, float, str, list, dict)
+            check_value(value, _TYPES.get(path, kind if is_known else Any), path)
 
 
 def sections(value: Any, key: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:

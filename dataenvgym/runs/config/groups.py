@@ -16,9 +16,8 @@ is not an option: others name it first in their `defaults`, and their own values
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
@@ -26,12 +25,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.registration import config_directory
-from dataenvgym.runs.config.explanations import explaining
-from dataenvgym.runs.config.overrides import Override
 
 ENTRY_POINTS = {
     "agent": "dataenvgym.agents",
@@ -48,8 +47,6 @@ ENTRY_POINTS = {
     "trainer": "dataenvgym.students.trainers",
 }
 """The groups that take classes, and the entry points with their names."""
-
-_CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*[.:][^\W\d]\w*")
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ def sources_by_group(config_dir: str | Path | None = None) -> dict[str, dict[str
             if group.startswith("task/"):  # a suite of tasks: task=teach/traps
                 group, name = "task", f"{group.removeprefix('task/')}/{name}"
             if name == _TABLE:
-                for row, content in checked(Path(file), is_table=True).items():
+                for row, content in content_of(Path(file)).items():
                     named = Named(content, table=(Path(file), row))
                     groups.setdefault(group, {})[row] = named
             elif group:
@@ -161,31 +158,30 @@ def is_base(name: str) -> bool:
     return name.startswith("_")
 
 
-def content_of(source: Source) -> Any:
-    """The plain values of an option, not to be changed: a file is parsed until it changes."""
+def content_of(source: Source) -> dict[str, Any]:
+    """The plain values of an option, not to be changed: a file is parsed until it changes.
+
+    Raises:
+        ConfigurationError: names the file, if it has no options by name.
+    """
     if isinstance(source, Named):
         return source.content
     stat = os.stat(source)
     return _parsed(source, stat.st_mtime_ns, stat.st_size)
 
 
-def checked(file: Path, *, is_table: bool = False) -> dict[str, Any]:
-    """The values of a file; ConfigurationError if it, or a row of it as a table, has no options."""
-    with explaining(()):
-        content = content_of(file)
+@lru_cache(maxsize=1024)
+def _parsed(file: Path, *state: int) -> dict[str, Any]:
+    try:
+        content: Any = OmegaConf.to_container(OmegaConf.load(file))
+    except (yaml.YAMLError, OmegaConfBaseException, OSError) as error:
+        raise ConfigurationError(f"{file}: {' '.join(str(error).split())}") from error
+    is_table = file.stem == _TABLE
     if not isinstance(content, dict) or (
         is_table and not all(isinstance(row, dict) for row in content.values())
     ):
-        raise ConfigurationError(
-            f"{file} has a list or a single value, expected options by name, such as "
-            "_target_: my_module.MyClass"
-        )
+        raise ConfigurationError(f"{file}: expected options by name")
     return content
-
-
-@lru_cache(maxsize=1024)
-def _parsed(file: Path, *state: int) -> Any:
-    return OmegaConf.to_container(OmegaConf.load(file))
 
 
 def read_with_bases(name: str, sources: Mapping[str, Source]) -> dict[str, Any]:
@@ -194,16 +190,13 @@ def read_with_bases(name: str, sources: Mapping[str, Source]) -> dict[str, Any]:
     References are kept.
     """
     contents = [content_of(sources[each]) for each in layers(name, sources)]
-    values: Any = OmegaConf.to_container(
-        OmegaConf.merge({}, *(content for content in contents if isinstance(content, dict)))
-    )
+    values: Any = OmegaConf.to_container(OmegaConf.merge({}, *contents))
     return {key: value for key, value in values.items() if key != "defaults"}
 
 
 def layers(name: str, sources: Mapping[str, Source]) -> list[str]:
     """The names of the option's bases, outer ones first, then its own."""
-    content = content_of(sources[name])
-    bases = _bases(content.get("defaults", ()) if isinstance(content, dict) else ())
+    bases = _bases(content_of(sources[name]).get("defaults", ()))
     return [each for base in bases if base in sources for each in layers(base, sources)] + [name]
 
 
@@ -213,21 +206,3 @@ def _bases(defaults: Iterable[Any]) -> Iterator[str]:
         name = entry.removesuffix("@_here_") if isinstance(entry, str) else ""
         if is_base(name) and name != "_self_":
             yield name
-
-
-def with_own_classes(
-    overrides: Sequence[Override], groups: Mapping[str, Mapping[str, Source]]
-) -> list[Override]:
-    """Replace overrides that choose a class by `custom` and its `_target_`."""
-    return [part for override in overrides for part in _resolved(override, groups)]
-
-
-def _resolved(override: Override, groups: Mapping[str, Mapping[str, Source]]) -> Iterator[Override]:
-    key, value = override.key, (override.value or "").strip("'\"")
-    if key not in ENTRY_POINTS or value in groups[key] or not _CLASS.fullmatch(value):
-        yield override
-        return
-    yield Override(f"{override.sign}{key}=custom", override.sign, key, "custom")
-    place = f"{key.replace('/', '.')}{'.checks.custom' * (key == 'quality')}._target_"
-    target = value.replace(":", ".")
-    yield Override(f"{place}={target}", "", place, target)

@@ -30,8 +30,6 @@ does not change its results."""
 def run_name(config: DictConfig) -> str:
     """`config.name`; by default task, agent, seed and a hash of the decisive values."""
     if config.name is not None:
-        if not isinstance(config.name, str | int | float):
-            raise ConfigurationError(f"name is {config.name!r}, expected text, such as name=first")
         name = str(config.name)
         check_folder_name(name, "name")
         return name

@@ -10,17 +10,17 @@ built: plain types (numbers, text, lists, options by name) and the bounds in the
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import is_dataclass
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
+from functools import cache
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import SchemaError
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -29,140 +29,89 @@ from dataenvgym.errors import (
     first_fault,
     need,
     said_better,
+    shorten,
 )
 from dataenvgym.options import parameters_of
 from dataenvgym.registration import import_own
 
-_NAMES: dict[Any, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    Path: "text",
-    list: "a list",
-    dict: "options by name",
-    NoneType: "null",
-}
 
-
-def check_arguments(target: Callable[..., Any], arguments: Mapping[str, Any], key: str) -> None:
+def check_arguments(
+    target: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    key: str,
+    keys: Mapping[str, str] | None = None,
+) -> None:
     """Refuse arguments that `target` does not take, by their keys in the configuration.
 
     Args:
-        target: a class or a function; a pydantic model checks its fields itself.
-        arguments: plain values, and objects, whose types are not checked.
+        target: a class or a function.
+        arguments: plain values, and objects, which are not checked.
         key: their section of the configuration.
+        keys: other keys of some of them.
 
     Raises:
         ConfigurationError: names the key and the expected value.
     """
-    if isinstance(target, type) and issubclass(target, BaseModel):
-        return
-    hints, takes_others = _hints(target)
-    for name, value in arguments.items():
-        if name not in hints and not takes_others:
-            its_name = getattr(target, "__qualname__", type(target).__qualname__)
-            raise ConfigurationError(
-                f"there is no option '{key}.{name}': {its_name} takes no {name!r}."
-                f"{did_you_mean(name, hints)} It takes: {', '.join(hints) or 'nothing'}"
-            )
-        if not fits(value, hint := hints.get(name, Any)):
-            found = "null" if value is None else repr(value)
-            raise ConfigurationError(f"{key}.{name} is {found}, expected {named(hint)}")
-        _check_bounds(value, hint, f"{key}.{name}")
-
-
-_BEYOND = ("greater_than", "less_than", "literal_error", "too_short", "finite_number")
-
-
-def _check_bounds(value: Any, hint: Any, key: str) -> None:
-    """Refuse a plain value beyond the bounds in its type, such as `Annotated[int, Ge(1)]`."""
-    try:
-        TypeAdapter(hint).validate_python(value)
-    except ValidationError as error:
-        if any(fault["type"].startswith(_BEYOND) for fault in error.errors()):
-            raise ConfigurationError(first_fault(error, key)) from error
-    except (PydanticSchemaGenerationError, PydanticUserError):  # not a type of plain values
-        pass
-
-
-def takes_null(target: Callable[..., Any], name: str) -> bool:
-    """Whether a class has an option of this name, also one in a group, that can be None."""
-    hint = _hints(target)[0].get(name)
-    return hint is not None and hint is not Any and fits(None, hint)
-
-
-def _hints(target: Callable[..., Any]) -> tuple[dict[str, Any], bool]:
-    """The annotation of each parameter (Any if unknown), and True if it takes others too."""
     parameters, takes_others = parameters_of(target)
-    hints = {
-        n: hint | None if default is None else hint for n, (default, hint) in parameters.items()
-    }
-    return hints, takes_others
+    for name, value in arguments.items():
+        path = (keys or {}).get(name, f"{key}.{name}")
+        if name not in parameters and not takes_others:
+            raise ConfigurationError(
+                f"there is no option '{key}.{name}': {_name(target)} takes no {name!r}."
+                f"{did_you_mean(name, parameters)}"
+            )
+        default, hint = parameters.get(name, (None, Any))
+        check_value(value, hint if default is not None else hint | None, path)
+
+
+def check_value(value: Any, hint: Any, key: str) -> None:
+    """Refuse a plain value that is not of this type; a section with a class is made first."""
+    if (error := _fault(value, hint)) is None:
+        return
+    first, path, found = error.errors(include_url=False)[0], [key], value
+    for part in first["loc"][1:]:
+        inside = dict(enumerate(found)) if isinstance(found, list) else found
+        if isinstance(inside, dict) and part in inside:  # else it is a member of a union
+            path.append(str(part))
+            found = inside[part]
+    shown = "null" if found is None else shorten(repr(found))
+    raise ConfigurationError(f"{'.'.join(path)} is {shown}: {first['msg']}")
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """True if a value fits the annotation, or if that is unknown."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return fits(value, parts[0])
-    if origin in (Union, UnionType):
-        return any(fits(value, part) for part in parts)
-    if origin is Literal:
-        return any(isinstance(value, type(part)) for part in parts)
-    if not (value is None or isinstance(value, bool | int | float | str | list | dict)):
-        return True
-    kind = kind_of(origin or hint)
-    if kind is None:
-        return not (value is None and is_group(hint))
-    if isinstance(value, bool):
-        return kind is bool
-    accepted: Any = {float: (int, float), Path: str}.get(kind, kind)
-    if not isinstance(value, accepted):
-        return False
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return all(fits(each, inner(kind, parts)) for each in values)
+    """True if a plain value is of this type, or if that is known only when it is built."""
+    return _fault(value, hint) is None
 
 
-def is_group(hint: Any) -> bool:
-    """True for a class of options: a dataclass or a model."""
-    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))
+def _fault(value: Any, hint: Any) -> ValidationError | None:
+    adapter = _adapter(hint)
+    if adapter is None:
+        return None
+    try:
+        text = json.dumps([value])
+    except (TypeError, ValueError):  # it holds an object
+        return None
+    if '"_target_"' in text:
+        return None
+    try:  # in JSON, where a list may become a tuple, and a text a path
+        adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        kinds = {each["type"] for each in error.errors(include_url=False)}
+        return None if "needs_python_object" in kinds else error  # of a class
+    return None
 
 
-def kind_of(hint: Any) -> Any:
-    """The plain type of an annotation, one of the keys of `_NAMES`; None for others."""
-    if hint in _NAMES:
-        return hint
-    if hint is Mapping:
-        return dict
-    return list if hint in (tuple, set, frozenset, Sequence, Collection, Iterable, Set) else None
-
-
-def inner(kind: Any, parts: tuple[Any, ...]) -> Any:
-    """The annotation of each value in a list or a mapping; Any if they have several."""
-    if kind is dict:
-        return parts[1] if parts else Any
-    return parts[0] if len(set(parts) - {Ellipsis}) == 1 else Any
-
-
-def named(hint: Any) -> str:
-    """The values that an annotation describes, such as "a whole number or null"."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return named(parts[0])
-    if origin in (Union, UnionType):
-        names = (name for part in parts for name in named(part).split(" or "))
-        return " or ".join(dict.fromkeys(names))
-    if origin is Literal:
-        return " or ".join(map(repr, parts))
-    kind = kind_of(origin or hint)
-    return _NAMES.get(kind, getattr(hint, "__name__", str(hint)))
+@cache
+def _adapter(hint: Any) -> TypeAdapter[Any] | None:
+    """Checks a list with one value of this type; None if pydantic cannot know its values."""
+    try:
+        return TypeAdapter(tuple[hint], config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticSchemaGenerationError, PydanticUserError, SchemaError):
+        return None
 
 
 _OPTION = re.compile(r"(\w+)(\.\w+)* is ")
 """The beginning of an error about an option, such as "limits.disk is -1, expected ..."."""
-_LINK = re.compile(r"\$\{(?:oc\.select:)?([\w.]+)(?:,[^}]*)?\}")
-"""A value that is another option's."""
 
 
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
@@ -171,16 +120,7 @@ def build_section(config: DictConfig, section: str, **given: Any) -> Any:
     Inner sections with a `_target_` are built first. Every class also gets the `given` objects that
     it has a parameter for, unless its section sets them.
     """
-    try:
-        return build_value(OmegaConf.to_container(config[section], resolve=True), section, given)
-    except (ConfigurationError, UnsupportedStageError) as error:
-        key, _, rest = str(error).partition(" ")
-        raw = OmegaConf.to_container(config[section])
-        option = key.removeprefix(f"{section}.")
-        link = _LINK.fullmatch(str(raw.get(option))) if isinstance(raw, dict) else None
-        if link and OmegaConf.select(config, link[1]) is not None:
-            raise type(error)(f"{link[1]} {rest}") from error  # where its value was set
-        raise
+    return build_value(OmegaConf.to_container(config[section], resolve=True), section, given)
 
 
 def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:

@@ -9,8 +9,9 @@ variable: only the user can choose it, on the command line, in `--config-dir`, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -18,12 +19,13 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import hints_of, marks, parameters_of
 from dataenvgym.runs.config.class_defaults import class_options
 from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
-from dataenvgym.runs.config.instantiation import fits, imported, inner, is_group, kind_of
+from dataenvgym.runs.config.instantiation import fits, imported
 from dataenvgym.runs.config.overrides import Override
 from dataenvgym.runs.config.resolved import leaves
 from dataenvgym.workspace import is_own
@@ -175,9 +177,16 @@ def _inside(hint: Any, name: str | int) -> Any:
     if origin is Annotated:
         return _inside(parts[0], name)
     if origin in (Union, UnionType):
-        groups = [part for part in parts if is_group(part)]  # a mapping has the same options
+        groups = [part for part in parts if _is_group(part)]  # a mapping has the same options
         found = [of for part in groups or parts if (of := _inside(part, name)) is not None]
         return Union[tuple(found)] if found else None  # noqa: UP007  made of a list
-    if is_group(hint):
+    if _is_group(hint):
         return hints_of(hint).get(str(name))
-    return inner(kind_of(origin or hint), parts) if parts else None
+    if not isinstance(origin, type) or not issubclass(origin, Collection):
+        return None
+    inner = dict.fromkeys(parts[1:] if issubclass(origin, Mapping) else parts)
+    return next(iter(inner)) if len({*inner} - {Ellipsis}) == 1 else None
+
+
+def _is_group(hint: Any) -> bool:
+    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel))

@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
-from dataenvgym.runs.config.explanations import explaining
 from dataenvgym.runs.config.groups import Source, content_of, options_by_group
-from dataenvgym.runs.config.overrides import Override
 from dataenvgym.runs.config.short_names import quoted
 
 _OF_A_STUDY = ("agent", "environment", "episode", "quality", "skills")
@@ -48,13 +46,8 @@ def read_suite(
             f"there is no suite={name}.{did_you_mean(name, suites)} The suites are: "
             f"{', '.join(suites)}. One of your own is a file suite/NAME.yaml in --config-dir"
         )
-    with explaining([Override(f"suite={name}", "", "suite", name)]):
-        content: Any = content_of(suites[name])
-    if not isinstance(content, dict) or not content:
-        raise ConfigurationError(
-            f"{suites[name]}: the file is {shorten(repr(content))}, expected {expected} by key, "
-            "such as task: [pocket_math, pocket_code]"
-        )
+    if not (content := content_of(suites[name])):
+        raise ConfigurationError(f"{suites[name]} is empty, expected {expected} by key")
     return {str(key): value for key, value in content.items()}
 
 

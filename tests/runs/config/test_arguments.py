@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
@@ -11,9 +12,9 @@ from annotated_types import Ge
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import Free, Share
+from dataenvgym.options import Share
 from dataenvgym.runs.config import build_task, compose
-from dataenvgym.runs.config.instantiation import check_arguments, named
+from dataenvgym.runs.config.instantiation import check_arguments
 
 if TYPE_CHECKING:
     from nowhere import Unknown
@@ -66,34 +67,33 @@ def test_values_that_fit_the_annotations_pass(arguments):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "key"),
     [
-        ({"count": "3"}, "thing.count is '3', expected a whole number"),
-        ({"count": 3.5}, "thing.count is 3.5, expected a whole number"),
-        ({"count": True}, "thing.count is True, expected a whole number"),
-        ({"count": None}, "thing.count is null, expected a whole number"),
-        ({"share": "much"}, "thing.share is 'much', expected a number"),
-        ({"path": 3}, "thing.path is 3, expected text or null"),
-        ({"weights": {"a": "b"}}, "thing.weights is {'a': 'b'}, expected options by name or null"),
-        ({"weights": ["a"]}, "thing.weights is ['a'], expected options by name or null"),
-        ({"mode": 3}, "thing.mode is 3, expected 'fast' or 'slow'"),
-        ({"mode": "other"}, "thing.mode is 'other', expected 'fast' or 'slow'"),
-        ({"depth": 0}, "thing.depth is 0, expected 1 or more"),
-        ({"own": 1.5}, "thing.own is 1.5, expected 1.0 or less"),
-        ({"own": float("nan")}, "thing.own is nan, expected"),
-        ({"is_on": "yes"}, "thing.is_on is 'yes', expected true or false"),
-        ({"sizes": [1, "2"]}, "thing.sizes is [1, '2'], expected a list"),
-        ({"limit": "3"}, "thing.limit is '3', expected a whole number or null"),
-        ({"names": "a"}, "thing.names is 'a', expected a list"),
-        ({"late": "3"}, "thing.late is '3', expected a whole number or null"),
-        ({"sampling": None}, "thing.sampling is null, expected SamplingParameters"),
-        ({"cuont": 3}, "no option 'thing.cuont': Made takes no 'cuont'. Did you mean 'count'? It "),
+        ({"count": "3"}, "thing.count"),
+        ({"count": 3.5}, "thing.count"),
+        ({"count": True}, "thing.count"),
+        ({"count": None}, "thing.count"),
+        ({"share": "much"}, "thing.share"),
+        ({"path": 3}, "thing.path"),
+        ({"weights": {"a": "b"}}, "thing.weights.a"),
+        ({"weights": ["a"]}, "thing.weights"),
+        ({"mode": 3}, "thing.mode"),
+        ({"mode": "other"}, "thing.mode"),
+        ({"depth": 0}, "thing.depth"),
+        ({"own": 1.5}, "thing.own"),
+        ({"own": float("nan")}, "thing.own"),
+        ({"is_on": "yes"}, "thing.is_on"),
+        ({"sizes": [1, "2"]}, "thing.sizes.1"),
+        ({"limit": "3"}, "thing.limit"),
+        ({"names": "a"}, "thing.names"),
+        ({"late": "3"}, "thing.late"),
+        ({"sampling": None}, "thing.sampling"),
+        ({"cuont": 3}, "thing.cuont"),
     ],
 )
-def test_other_values_and_other_names_are_refused_by_their_key(arguments, message):
-    with pytest.raises(ConfigurationError) as caught:
+def test_other_values_and_other_names_are_refused_by_their_key(arguments, key):
+    with pytest.raises(ConfigurationError, match=rf"{re.escape(key)}\b"):
         check_arguments(Made, arguments, "thing")
-    assert message in str(caught.value)
 
 
 def test_a_target_that_takes_anything_or_has_no_signature_is_left_alone():
@@ -103,12 +103,3 @@ def test_a_target_that_takes_anything_or_has_no_signature_is_left_alone():
     check_arguments(anything, {"a": 1}, "thing")
     check_arguments(dict, {"a": 1}, "thing")
     assert build_task(compose(["+task.name=mine"])).name == "mine"  # passed on to its base
-
-
-def test_a_value_that_was_forced_upon_an_option_is_refused_before_anything_is_made():
-    with pytest.raises(ConfigurationError, match=r"task\.threads is 'many'"):
-        build_task(compose(["++task.sampling=3", "++task.threads=many"]))
-
-
-def test_each_kind_of_value_is_named_once():
-    assert named(Free[int | None] | None) == "a whole number or null"

@@ -8,7 +8,6 @@ from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.environments import SkillList
-from dataenvgym.errors import ConfigurationError, UnsupportedStageError
 from dataenvgym.records.store import open_store
 from dataenvgym.runs.config import (
     build_agent,
@@ -43,20 +42,6 @@ def test_a_task_gets_its_other_speakers_from_predictors_and_teachers(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("others", "message"),
-    [
-        ("gpt", "task.others is 'gpt', expected predictors or teachers by name"),
-        ("{user: gpt}", "task.others is .*'gpt'.*expected predictors or teachers by name"),
-        ("{user: {_target_: dataenvgym.teachers.Teacher}}", "task.others.user: .*cannot be made"),
-        ("{user: {_target_: collections.Counter}}", "the speaker 'user' is a Counter"),
-    ],
-)
-def test_objects_that_cannot_be_speakers_are_refused(others, message):
-    with pytest.raises(ConfigurationError, match=message):
-        build_task(compose([f"+task.others={others}"]))
-
-
 def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
     agent = build_agent(compose(["agent=random", "seed=4"]))
     assert isinstance(agent, Agent)
@@ -72,51 +57,6 @@ def test_the_predictor_gets_the_trainer_with_its_options():
     assert isinstance(student, InProcessPredictor)
     assert student.threads == student.trainer.threads == 1
     assert student.trainer.config.lora_rank == 3
-
-
-def build_all(overrides: list[str]) -> None:
-    config = compose(overrides)
-    run_name(config)
-    build_agent(config)
-    build_environment(config)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["task.split=tset"], "no option 'task.split'"),
-        (["+task.split=test"], "task.split is 'test'"),
-        (["++task.sampling=3"], "PocketMathTask cannot be made: Input should be"),
-        (["++agent.policy=3"], "agent.policy is a int, which has no plan"),
-        (["task=few_shot", "student.format=completion"], "task.max_turns is 2 and student.format"),
-        (["task=pocket_code", "++task.max_turns=3", "student.format=completion"], "is 3 and"),
-        (["++name=[1]"], "name is [1], expected text, such as name=first"),
-        (["task.n_validation=-3"], "n_validation is -3"),
-        (["task.student=pocket-v3"], "Did you mean 'pocket-v2'?"),
-        (["task.others.user=openai/NAME", "task.others.user.api_key_variable=null"], "task.others"),
-        (["task.sampling.max_tokens=0"], "task.sampling.max_tokens is 0, expected 1 or more"),
-        (["task.sampling.temperature=-1"], "task.sampling.temperature is -1, expected 0"),
-        (["+task.n_problems=3"], "'task.n_problems': PocketMathTask takes no 'n_problems'"),
-        (["task=pocket_code", "task.limits.disk=-1"], "task.limits.disk is -1, expected 1048576"),
-        (["trainer.learning_rate=-1.0"], "learning_rate"),
-        (["trainer.save_strategy=epoch"], "trainer.save_strategy is 'epoch', expected 'no'"),
-        (["trainer.report_to=wandb"], "trainer.report_to is 'wandb', expected 'none'"),
-        (["agent.records_per_iteration=0"], "records_per_iteration is 0"),
-        (["environment.mode=incrementl"], "expected 'incremental'"),
-        (["environment.target_score=high"], "environment.target_score is 'high'"),
-        (["environment.id=dataenvgym/OpenEnde-v0"], "OpenEnded"),
-        (["environment.id='a b'"], "environment.id: Malformed environment ID: a b"),
-        (["agent.policy.floor=nan"], "agent.policy.floor is nan, expected 0.0 or more"),
-        (["+environment.speed=3"], "no option 'environment.speed'"),
-        (["episode.iterations=0"], "episode.iterations is 0, expected 1 or more"),
-        (["seed=-1"], "seed is -1, expected 0 or more"),
-    ],
-)
-def test_values_that_cannot_be_are_configuration_errors(overrides, expected, monkeypatch):
-    monkeypatch.setenv("DATAENVGYM_DATA", "/data")
-    with pytest.raises((ConfigurationError, UnsupportedStageError)) as caught:
-        build_all(overrides)
-    assert expected in str(caught.value)
 
 
 def test_the_environment_is_limited_to_the_iterations_and_writes_to_the_given_folder(tmp_path):
@@ -187,16 +127,3 @@ def test_who_is_who():
     )
     itself = compose(["task=social", "task.others.partner=student/former"])
     assert SocialDomain.model_names(itself)["partner"] == "student/former"
-
-
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["task=pocket_math", "store=files"], "has none: leave store out"),
-        (["task=social", "store=files", "store.where="], "expected a folder, a server"),
-        (["task=social", "store=redis", "store.where=http://x"], "expected a folder, a server"),
-    ],
-)
-def test_a_store_that_cannot_be_is_refused(overrides, expected):
-    with pytest.raises(ConfigurationError, match=expected):
-        build_task(compose(overrides))

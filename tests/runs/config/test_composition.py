@@ -21,9 +21,9 @@ def test_overrides_change_options_and_values_and_leave_no_trace():
     assert first.task._target_.endswith("PocketMathTask")
     assert first.predictor.student == "pocket"
     assert first.agent.seed == first.seed == 0
-    config = compose(["agent=random", "seed=3", "environment.replay=7", "+agent.more=x"])
+    config = compose(["agent=random", "seed=3", "environment.replay=7", "+more=x"])
     assert (config.agent.name, config.agent.seed) == ("random", 3)
-    assert (config.environment.replay, config.agent.more) == (7, "x")
+    assert (config.environment.replay, config.more) == (7, "x")
     assert compose() == first
 
 
@@ -141,7 +141,7 @@ def test_a_suite_is_for_a_study():
 def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_path):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     experiment = "experiment=dataenvgym_math_gemma2_2b"
-    with pytest.raises(ConfigurationError, match="whose options"):
+    with pytest.raises(ConfigurationError, match=r"task\.format"):
         compose([experiment, "task=livecodebench"])
     assert compose([experiment, "task=math_jsonl"]).task.name == "math"
     assert compose(["experiment=qwen3_8b_one_gpu", "task=pocket_code"]).task._target_
@@ -150,39 +150,6 @@ def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_pa
         "# @package _global_\n# Mine\ndefaults:\n  - override /task: gsm8k\nseed: 3\n"
     )
     assert compose(["experiment=mine", "task=pocket_math"], config_dir=tmp_path).seed == 3
-
-
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("agnet=random", "no option 'agnet'. Did you mean 'agent'?"),
-        ("agent=randm", "no agent=randm. Did you mean 'random'?"),
-        ("store=reddis", "Did you mean 'redis'"),
-        ("hydra.run.dir=x", "no option 'hydra.run.dir'"),
-        ("~hydra.job.name", "no option 'hydra.job.name'"),
-        ("agent/enigne=pocket", "no group 'agent/enigne'. Did you mean 'agent/engine'?"),
-        ("episode.iteration=3", "Did you mean 'episode.iterations'?"),
-        ("lora_rank=3", "Did you mean 'trainer.lora_rank'?"),
-        ("policy=random", "Did you mean 'agent/policy'?"),
-        ("~foo", "no option 'foo'"),
-        ("seed", "expected KEY=VALUE"),
-        ("seed=", "seed is '', expected a whole number"),
-        (f"seed={10**22}", f"seed is {10**22}, expected a whole number of 64 bits"),
-        (f"+agent.more=[{{a: -{10**22}}}]", f"agent.more.0.a is -{10**22}, expected a whole"),
-        ("seed=1.5", "expected a whole number"),
-        ("seed=true", "expected a whole number"),
-        ("trainer.packing=1", "expected true or false"),
-        ("runs_dir=3", "expected text"),
-        ("task.sampling=greedy", "expected options by name"),
-        ("task=gsm8k", "DATAENVGYM_DATA is not set"),
-    ],
-)
-def test_impossible_configurations_are_refused_with_a_solution(override, expected, monkeypatch):
-    monkeypatch.delenv("DATAENVGYM_DATA", raising=False)
-    with pytest.raises(ConfigurationError) as caught:
-        compose([override])
-    assert expected in str(caught.value)
-    assert "Traceback" not in str(caught.value)
 
 
 def test_a_group_that_the_chosen_option_does_not_use_is_refused():

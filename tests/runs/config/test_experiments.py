@@ -20,10 +20,9 @@ from dataenvgym.records.plans import Assignment
 from dataenvgym.records.usage import NOTHING
 from dataenvgym.runs.config import build_agent, build_task, compose
 from dataenvgym.runs.config.commented_yaml import _Comments
-from dataenvgym.runs.config.composition import chosen_options
+from dataenvgym.runs.config.composition import chosen_options, keys_of
 from dataenvgym.runs.config.groups import options_by_group, sources_by_group
 from dataenvgym.runs.config.instantiation import build_section
-from dataenvgym.runs.config.overrides import keys_of
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.teachers.prompts import default_prompt

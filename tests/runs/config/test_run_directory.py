@@ -60,10 +60,10 @@ def test_a_changed_configuration_is_refused_by_the_name_of_the_key(config_of):
 
 
 def test_a_key_that_is_gone_or_new_is_a_change(config_of):
-    for before, now, change in (((), ("+agent.more=1",), r"\(not there\) -> 1"),
-                                (("+agent.more=1",), (), r"1 -> \(not there\)")):  # fmt: skip
+    for before, now, change in (((), ("+more=1",), r"\(not there\) -> 1"),
+                                (("+more=1",), (), r"1 -> \(not there\)")):  # fmt: skip
         begin(opened(config_of("name=r", *before), fresh=True))
-        with pytest.raises(ConfigChangedError, match=f"agent.more: {change}"):
+        with pytest.raises(ConfigChangedError, match=f"more: {change}"):
             check_run(config_of("name=r", *now))
 
 

@@ -76,7 +76,7 @@ def test_a_suite_may_name_suites_whose_overrides_it_replaces(own):
         (["suite=loop"], "suite 'loop' names itself (loop -> round -> loop)"),
         (["suite=empty"], "suite 'empty' names no task"),
         (["suite=wrong"], "task is [1], expected names"),
-        (["suite=bare"], "the file is ['pocket_math'], expected overrides of an evaluation"),
+        (["suite=bare"], "bare.yaml"),
         (["suite=teach-v1"], "sets agent, which an evaluation does not have"),
         (["suite=sums", "task=pocket_code"], "both choose tasks"),
     ],

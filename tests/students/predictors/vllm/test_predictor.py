@@ -82,7 +82,6 @@ def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make
         ({"max_lora_rank": 8}, "an adapter has rank 16"),
         ({"concurrency": 0}, "concurrency is 0"),
         ({"dtype": "bfloat"}, "dtype"),
-        ({"max_lora": 8}, "has no option 'max_lora'. Did you mean 'max_loras'"),
         ({"sleep": True, "variant": "cpu"}, "is for GPUs"),
         ({"student": "./nowhere"}, "there is no such folder"),
     ):
