@@ -149,29 +149,30 @@ def repeated_tool(conversation: Sequence[Message]) -> str | None:
     return used[-1] if len(used) > 1 and used[-1] == used[-2] else None
 
 
-_SCORES = {"prompt_tokens": 1.0, "completion_tokens": 1.0, "seconds": 1.0, "cents": 100.0}
-"""Of the policy, by the name of the score: how many of its units are one of `Usage`."""
-
-
-def _field(name: str) -> str:
-    return "cost" if name == "cents" else name
+_SCORES = {
+    "policy_prompt_tokens": ("prompt_tokens", 1.0),
+    "policy_completion_tokens": ("completion_tokens", 1.0),
+    "policy_seconds": ("seconds", 1.0),
+    "policy_cents": ("cost", 100.0),
+}
+"""By the name of a score of the policy: the field of `Usage`, and its units in one of it."""
 
 
 def policy_scores(usage: Usage) -> dict[str, float]:
     """The usage of the policy as named scores of an instance; the unknown are left out."""
     return {
-        f"policy_{name}": factor * value
-        for name, factor in _SCORES.items()
-        if (value := getattr(usage, _field(name))) is not None
+        score: factor * value
+        for score, (name, factor) in _SCORES.items()
+        if (value := getattr(usage, name)) is not None
     }
 
 
 def account(completed: CompletedTaskInstance) -> Account:
     """The account of a finished problem, with the usage of the policy where it was measured."""
     known = {
-        _field(name): completed.scores[f"policy_{name}"] / factor
-        for name, factor in _SCORES.items()
-        if f"policy_{name}" in completed.scores
+        name: completed.scores[score] / factor
+        for score, (name, factor) in _SCORES.items()
+        if score in completed.scores
     }
     policy = Usage.model_validate({**UNKNOWN.model_dump(), **known}) if known else None
     return account_of(completed.transcript, policy)

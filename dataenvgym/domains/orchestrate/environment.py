@@ -223,17 +223,14 @@ class OrchestrateEnvironment(TaskEnvironment):
         tiers: Mapping[str, Tier],
         options: CallOptions = CallOptions(),
         retriever: Retriever | None = None,
-        sandbox: SharedSandbox | None = None,
-        system_prompt: str = SYSTEM,
-        template: str = TEMPLATE,
+        sandbox: SharedSandbox,
         **more: Any,
     ) -> None:
-        super().__init__(instances, system_prompt=system_prompt, template=template, **more)
+        super().__init__(instances, **more)
         self.tiers = tiers
         self.options = options
         self.retriever = retriever
-        self._sandbox = sandbox or SharedSandbox()
-        self._owns_sandbox = sandbox is None
+        self._sandbox = sandbox
         self._serving = {tool: names for tool in TOOLS if (names := _serving(tool, tiers))}
         self._tools = {tool: tool_of(tool, tiers) for tool in self._serving}
         if "answer" not in self._tools:
@@ -430,11 +427,6 @@ class OrchestrateEnvironment(TaskEnvironment):
         if isinstance(verdict, Unscored):
             raise verdict.error()
         return verdict.is_right, result.model_copy(update={"judge": usage})
-
-    def close(self) -> None:
-        if self._owns_sandbox:
-            self._sandbox.close()
-        super().close()
 
 
 def _problem(instance: TaskInstance) -> str:

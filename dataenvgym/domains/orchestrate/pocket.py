@@ -161,9 +161,8 @@ class PocketOrchestrate(PocketFamily[Request]):
         for skill in _SKILLS:
             operand = PLACE if skill.is_about_place else _NUMBER
             for phrasing in skill.phrasings:
-                form = re.escape(phrasing)
-                for name in "ab":
-                    form = form.replace(re.escape("{" + name + "}"), f"({operand})")
+                form = re.sub(r"\\{[ab]\\}", "(OPERAND)", re.escape(phrasing))
+                form = form.replace("OPERAND", operand)
                 if found := re.fullmatch(form, question):
                     return Request(skill, found.groups()), phrasing
         return None

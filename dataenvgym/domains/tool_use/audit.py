@@ -169,9 +169,8 @@ class ProblemAudit:
 
     def _gold(self) -> Iterator[Ending]:
         gold, words = self.prepared.problem.gold, self._words
-        once, results = self._play(gold, words)
-        yield self._graded("gold", once, 1.0, "the gold calls")
-        self._same_twice("the gold calls", gold, (once, results), self._play(gold, words))
+        what = "the gold calls"
+        yield self._graded("gold", self._twice(what, gold, words), 1.0, what)
         if isinstance(self.prepared.problem.user, ModelUser):
             return
         try:
@@ -209,20 +208,23 @@ class ProblemAudit:
             attempt = self._play(problem.gold, (text,), by_user=bool(problem.gold))[0]
             self._graded("said", attempt, 0.0, f"who makes the gold calls and {what}")
 
-    def _same_twice(
-        self, what: str, calls: Sequence[ToolCall], once: _Played, twice: _Played
-    ) -> None:
-        (one, results), (other, results_again) = once, twice
+    def _twice(
+        self, what: str, calls: Sequence[ToolCall], words: Sequence[str], *, by_user: bool = True
+    ) -> Ending:
+        """Play calls twice, and note a difference; return the first attempt."""
+        (one, results), (other, results_again) = (
+            self._play(calls, words, by_user=by_user) for _ in range(2)
+        )
         state = one.world.state.digest()
         made: list[Made] = [(call, "assistant") for call in calls]
         made += [(call, "user") for call in self.prepared.problem.user_gold]
         made = made[: len(results)]  # random calls are those of the assistant alone
         self.tools.played.append(Played(self.prepared.problem.state, made, results, state))
-        if self.differs:  # noted once is enough
-            return
-        self.differs = (results, state) != (results_again, other.world.state.digest())
-        if self.differs:
-            self._note("same twice", f"{what} have other results or another state")
+        if not self.differs:  # noted once is enough
+            self.differs = (results, state) != (results_again, other.world.state.digest())
+            if self.differs:
+                self._note("same twice", f"{what} have other results or another state")
+        return one
 
     def _changed(self) -> Iterator[Ending]:
         """Plans with one argument of a writing call changed."""
@@ -269,9 +271,8 @@ class ProblemAudit:
         drawn = (self.values.draw(rng.choice(tools), rng) for _ in range(20 * RANDOM_CALLS))
         calls = list(islice(filter(self._is_legal, drawn), RANDOM_CALLS))
         self.done.tried["random calls"] += len(calls)
-        attempt, results = self._play(calls, ("",), by_user=False)
         what = f"{len(calls)} random calls"
-        self._same_twice(what, calls, (attempt, results), self._play(calls, ("",), by_user=False))
+        attempt = self._twice(what, calls, ("",), by_user=False)
         yield self._graded("random calls", attempt, 0.0, what)
         if self._words and attempt.world.state != self.prepared.state:
             what += ", and the right words"

@@ -89,22 +89,6 @@ def test_a_damaged_or_unsolvable_row_is_named_with_its_file(tmp_path, row, messa
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_cut_off_is_named(tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text(json.dumps(ROW)[:40])
-    with pytest.raises(DataEnvGymError, match=r"mine.jsonl"):
-        TextworldHouseTask(sources={"validation": str(file)}).instances  # noqa: B018
-
-
-def test_a_shop_of_a_damaged_catalog_is_named(tmp_path):
-    shop = TextworldShopTask(n_validation=1).instances[0].data
-    catalog = tmp_path / "products.json"
-    catalog.write_text('[{"asin": "B001"}]')
-    sources = write(tmp_path / "shop.jsonl", {**shop, "catalog": str(catalog)})
-    with pytest.raises(DataEnvGymError, match="products"):
-        TextworldShopTask(sources=sources).instances  # noqa: B018
-
-
 def test_a_written_conversation_becomes_the_conversation_that_the_student_would_have_held():
     domain = (task := TextworldHouseTask(n_validation=1)).domain
     (instance,) = task.instances

@@ -37,20 +37,6 @@ def test_a_world_without_a_file_of_its_own_needs_sources(lamps):
         ToolUseTask(lamps)
 
 
-@pytest.mark.parametrize(
-    ("option", "complaint"),
-    [
-        ({"max_turns": 0}, "max_turns is 0"),
-        ({"max_turns": 201}, "max_turns is 201"),
-        ({"count_errors": "never"}, "count_errors is 'never'"),
-        ({"template": "no place"}, "template"),
-    ],
-)
-def test_an_impossible_option_is_refused_at_once(lamps, path, option, complaint):
-    with pytest.raises(ConfigurationError, match=complaint):
-        ToolUseTask(lamps, path, **option)
-
-
 def test_the_student_reads_the_policy_the_tools_and_the_problem(lamps, path):
     task = ToolUseTask(lamps, path, system_prompt="Be short.")
     first, said = task.domain.prompt(task.instances[0])

@@ -17,7 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field, ValidationError
 
@@ -47,7 +47,6 @@ _FILE = re.compile(rf"BFCL_v\d+_({'|'.join(_SUBSETS)})(?:_python)?\.jsonl?$")
 _JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
 """BFCL's own names of types; it reads "any" as a string, too."""
 _WITHOUT_ANSWERS = ("irrelevance", "live_irrelevance", "live_relevance")
-NamedT = TypeVar("NamedT", Tool, GoldCall)
 
 
 class _Said(Model):
@@ -127,7 +126,8 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
         why = first_fault(error) if isinstance(error, ValidationError) else error
         raise UnfitRowError(f"{where}: {why}") from None
     if plain_names:
-        tools, gold = _plainly_named(tools), _plainly_named(gold)
+        tools = tuple(t.model_copy(update={"name": t.name.replace(".", "_")}) for t in tools)
+        gold = tuple(g.model_copy(update={"name": g.name.replace(".", "_")}) for g in gold)
     values = {
         "tools": tools,
         "messages": tuple(Message(role=m.role, content=m.content) for m in question.question[0]),
@@ -208,7 +208,3 @@ def _gold(row: SourceRow, tools: dict[str, Tool]) -> tuple[GoldCall, ...]:
         taken: dict[str, Any] = {n: values for n, values in arguments.items() if n in declared}
         calls.append(GoldCall(name=name, arguments=taken, listed=True))
     return tuple(calls)
-
-
-def _plainly_named(named: tuple[NamedT, ...]) -> tuple[NamedT, ...]:
-    return tuple(one.model_copy(update={"name": one.name.replace(".", "_")}) for one in named)

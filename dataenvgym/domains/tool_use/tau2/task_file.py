@@ -48,19 +48,12 @@ class EnvAssertion(FunctionCall):
     assert_value: bool = True
 
 
-class HistoryCall(_Loose):
-    """A call in a message of the history."""
-
-    name: Text = Field(min_length=1)
-    arguments: dict[str, Json] = {}
-
-
 class HistoryMessage(_Loose):
     """A message of the history; a tool's result names its caller."""
 
     role: Literal["user", "assistant", "tool"]
     content: Text | None = None
-    tool_calls: tuple[HistoryCall, ...] | None = None
+    tool_calls: tuple[Action, ...] | None = None
     requestor: Seat = "assistant"
 
 

@@ -194,16 +194,3 @@ def test_a_bad_line_is_refused_naming_file_line_and_field(dialogues, line, compl
     (dialogues / "A-level-1-1.jsonl").write_text(json.dumps(line) + "\n")
     with pytest.raises(InvalidInstanceError, match=rf"A-level-1-1.jsonl:1, .*{complaint}"):
         _ = whole(dialogues).instances
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"turns": "some"}, "turns is 'some'"),
-        ({"search": "web"}, "search is 'web'"),
-        ({"max_turns": 99}, "max_turns is 99, expected 1 to"),
-    ],
-)
-def test_an_option_that_cannot_be_is_refused(dialogues, options, complaint):
-    with pytest.raises(ConfigurationError, match=complaint):
-        whole(dialogues, **options)

@@ -248,19 +248,6 @@ def test_any_call_is_right_where_some_tool_is_relevant(bfcl_files):
     assert task.domain.gold_record(instance) is None
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"subset": "simpel"}, "Did you mean 'simple'"),
-        ({"matching": "loose"}, "matching is 'loose'"),
-        ({"template": "no place"}, "expected a text with"),
-    ],
-)
-def test_an_option_that_does_not_exist_is_refused(bfcl_files, options, complaint):
-    with pytest.raises(ConfigurationError, match=complaint):
-        _ = whole(bfcl_files, **options).instances
-
-
 def test_files_that_are_not_there_are_named(bfcl_files, tmp_path):
     with pytest.raises(ConfigurationError, match="file or"):
         _ = whole(tmp_path / "nowhere").instances

@@ -258,15 +258,6 @@ def test_a_task_with_an_unknown_tool_or_assertion_is_refused(data, change, compl
         task().whole().instances  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"fractions": {"all": 1.0}}, {"nl_assertions": "maybe"}, {"task_set": "smal"}],
-)
-def test_impossible_options_are_refused(options):
-    with pytest.raises(ConfigurationError, match=next(iter(options))):
-        task(**options).whole().instances  # noqa: B018
-
-
 def test_the_configuration_builds_the_task(data):
     config = compose(["task=tau2", "task.domain=telecom", "task.nl_assertions=leave_out"])
     built = build_task(config)
