@@ -25,7 +25,7 @@ from dataenvgym.storage import (
     remove_temporaries,
 )
 
-FORMAT = 4
+FORMAT = 5
 """The format of the folders that this program writes; see docs/run_directory.md."""
 
 Check = Callable[[], object]

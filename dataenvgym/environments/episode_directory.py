@@ -27,7 +27,7 @@ from dataenvgym.errors import AgentError, RunDirectoryError
 from dataenvgym.events import warn_run, without_secrets
 from dataenvgym.interfaces import PredictorInterface, Stateful, can
 from dataenvgym.records import hashed_json
-from dataenvgym.records.checksums import MARKS_FILE
+from dataenvgym.records.checksums import load
 from dataenvgym.storage import naming_damage, read_json, read_model, write_json
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
@@ -36,8 +36,6 @@ from dataenvgym.workspace import FORMAT, check_format, refuse_format
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose versions affect results."""
-WARNINGS_FILE = "warnings.jsonl"
-"""The runner's warnings, one per line."""
 _SCRATCH = ".trial-"
 
 
@@ -103,8 +101,7 @@ class EpisodeDirectory:
                 shutil.rmtree(gone)
             for name in ("agent", "test"):
                 shutil.rmtree(self.path / name, ignore_errors=True)
-            for name in ("summary.json", MARKS_FILE, WARNINGS_FILE):
-                (self.path / name).unlink(missing_ok=True)
+            (self.path / "summary.json").unlink(missing_ok=True)
             write_identity(self.path, now)
         self._is_mine = True
         for folder in self.path.glob(f"{_SCRATCH}*"):  # a kill left them
@@ -247,4 +244,5 @@ def state_of(thing: Stateful) -> dict[str, Any]:
 def read_state(path: Path) -> dict[str, Any]:
     """Read the state in the file; RunDirectoryError if it is missing or damaged."""
     way_out = "without it, a resumed run would differ; restore it, or start the run over"
-    return read_model(path, dict[str, Any], way_out)
+    state = load(path, dict[str, Any], way_out)
+    return read_model(path, dict[str, Any], way_out) if state is None else state

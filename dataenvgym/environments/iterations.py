@@ -8,13 +8,13 @@
         refused.jsonl     those of the student that the gate refused; `completed.jsonl` then has
                           the answers of the student before
         bands.npy         hashes for finding near duplicates of the accepted records
+        files.json        size and hash of each of these files (see `checksums`)
         iteration.json    `IterationResult`; it exists once the iteration is finished
-        files.json        until then: size and hash of each written file (see `checksums`)
 
 An environment may have further files (`read_more`, `write_more`; see `skill_tree.environment`).
 Iteration 000 is the base student; it has no records and no training. Files are written atomically,
-so an interrupted iteration continues after its last file. `iteration.json` has the hashes of the
-other files, so that a file damaged later is refused by name. `History` has the finished ones.
+so an interrupted iteration continues after its last file, and a file damaged later is refused by
+name. `History` has the finished ones.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ from dataenvgym.records import (
     TrainingDatum,
     parse_training_datum,
 )
-from dataenvgym.records.checksums import OF_TRAINING, FileMark, MarkedFolder, refuse_damage
+from dataenvgym.records.checksums import MARKS_FILE, OF_TRAINING, MarkedFolder
 from dataenvgym.records.model import Frozen
 from dataenvgym.records.reports import Faults
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import (
+    hash_file,
     naming_damage,
     open_file,
     read_bytes,
@@ -77,7 +78,7 @@ class IterationResult(Model):
         unjudged: records accepted although a quality check could not judge them, by check.
         seconds: by phase, and `total`.
         adapter: iteration whose adapter is active, or None for the base student.
-        files: marks (size and hash) of the iteration's files.
+        fingerprint: a hash of the iteration's files, which differs once it was done again.
     """
 
     iteration: int
@@ -90,7 +91,7 @@ class IterationResult(Model):
     unjudged: Frozen[dict[str, int]] = {}
     seconds: Frozen[dict[str, float]] = {}
     adapter: int | None = None
-    files: Frozen[dict[str, FileMark]] = {}
+    fingerprint: str = ""
 
     @property
     def val_score(self) -> float:
@@ -152,8 +153,8 @@ class IterationFiles:
         self.directory = root / f"{number:03d}"
         self.marks = MarkedFolder(
             self.directory,
-            f"restore it, or remove the folder {self.directory}: the same command then does this "
-            "iteration again",
+            f"restore it, or remove {self.directory.name} and all later folders in {root}: the "
+            "same command then does these iterations again",
         )
 
     @property
@@ -231,7 +232,7 @@ class IterationFiles:
     def check_adapter(self) -> None:
         """Refuse a damaged adapter (RunDirectoryError); a missing one is left to the predictor."""
         if self.is_finished:
-            self._refuse_damage(below="adapter/", large=True)
+            self.marks.check(below="adapter/", large=True)
 
     # --- evaluation ---
 
@@ -286,26 +287,18 @@ class IterationFiles:
         return read_model(self.directory / "iteration.json", IterationResult)
 
     def write_result(self, result: IterationResult) -> IterationResult:
-        """Finish the iteration; return the result with the marks of its files."""
-        result = result.model_copy(update={"files": self.marks.complete()})
-        self.marks.remove()
+        """Finish the iteration; return the result with the hash of its files."""
+        if self.is_finished:  # an environment of one's own did it again
+            (self.directory / MARKS_FILE).unlink(missing_ok=True)
+        self.marks.mark_all()
+        marks = hash_file(self.directory / MARKS_FILE)
+        result = result.model_copy(update={"fingerprint": marks[:16]})
         write_json(self.directory / "iteration.json", result.model_dump(mode="json"))
         return result
 
     def check(self) -> None:
         """Refuse files that are not as marked, by a RunDirectoryError that names the first."""
-        if self.is_finished:
-            self._refuse_damage()
-        else:
-            self.marks.check(missing=False)
-
-    def _refuse_damage(self, *, below: str = "", large: bool = False) -> None:
-        way_out = (
-            f"restore it, or remove {self.directory.name} and all later folders in "
-            f"{self.directory.parent}: the same command then does these iterations again"
-        )
-        marks = self.read_result().files
-        refuse_damage(self.directory, marks, way_out, below=below, large=large)
+        self.marks.check(missing=self.is_finished)
 
 
 def finished_iterations(root: Path) -> list[IterationFiles]:
@@ -330,7 +323,8 @@ def checked_iterations(root: Path) -> list[IterationFiles]:
 def refuse_damaged_run(directory: Path) -> None:
     """Check that all files of a finished run are as they were written (`IterationFiles.check`)."""
     checked_iterations(directory / "iterations")
-    MarkedFolder(directory, "restore it, or run the episode again").check()
+    for name in ("agent", "test"):
+        MarkedFolder(directory / name, "restore it, or run the episode again").check()
 
 
 # --- the student of an iteration ---

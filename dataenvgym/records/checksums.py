@@ -1,10 +1,8 @@
 """Checksums of files (marks): size and hash at writing, which reveal later damage.
 
-The marks of a folder are in its `files.json`; `phase` computes one of its files, or reads it. In a
-run, a finished iteration has its marks in `iteration.json`, and those of the run directory are of
-the agent's states and the answered test problems. A mark is removed before its
-file is replaced and written again afterwards, so a kill may leave a file without a mark, but never
-with a wrong one.
+The marks of a folder are in its `files.json`; `phase` computes one of its files, or reads it. A
+mark is removed before its file is replaced and written again afterwards, so a kill may leave a file
+without a mark, but never with a wrong one.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from dataenvgym.storage import (
     read_models,
     write_json,
     write_jsonl,
+    write_models,
 )
 
 T = TypeVar("T")
@@ -40,7 +39,7 @@ OF_TRAINING = ("dataset/", "training.yaml", "trainer_log.jsonl", "adapter/")
 LARGE = 2**28
 """Size in bytes from which only the size is checked until the file is used (whole students)."""
 
-_UNMARKED = re.compile(r"iteration\.json|files\.json|warnings.*")
+_UNMARKED = re.compile(r"iteration\.json|files\.json")
 # Training files contain the path of their run directory, which may have been moved since.
 _NAMING_PATHS = (".yaml", ".json")
 _TEXTS = re.compile(rb"([\"'\n])")
@@ -86,8 +85,8 @@ class MarkedFolder:
         if gone := marks.keys() & set(names):
             self._write({name: mark for name, mark in marks.items() if name not in gone})
 
-    def complete(self) -> dict[str, FileMark]:
-        """Mark files without a mark, and return the marks of all files."""
+    def mark_all(self) -> None:
+        """Mark the files that have no mark yet."""
         before, marks = self.read(), {}
         for path in sorted(self.directory.rglob("*")):
             name = path.relative_to(self.directory)
@@ -95,16 +94,8 @@ class MarkedFolder:
             is_hidden = any(map(is_temporary, parts)) or _UNMARKED.fullmatch(name.parts[0])
             if path.is_file() and not is_hidden:
                 marks[name.as_posix()] = before.get(name.as_posix()) or mark_of(path)
-        return marks
-
-    def mark_all(self) -> None:
-        """Mark the files that have no mark yet."""
-        if (complete := self.complete()) != self.read():
-            self._write(complete)
-
-    def remove(self) -> None:
-        """Remove the marks after they have been saved elsewhere."""
-        (self.directory / MARKS_FILE).unlink(missing_ok=True)
+        if marks != before:
+            self._write(marks)
 
     def mark(self, name: str) -> None:
         """Mark the file if a kill left it without a mark."""
@@ -112,16 +103,38 @@ class MarkedFolder:
             self._write({**marks, name: mark_of(self.directory / name)})
 
     def check(self, *, below: str = "", missing: bool = True, large: bool = False) -> None:
-        """Compare the files with their marks; a RunDirectoryError names the first changed one.
+        """Compare the files with their marks.
+
+        A folder that is missing as a whole counts as removed on purpose (adapters are large); code
+        that needs it raises its own error.
 
         Args:
+            below: only files whose path begins with this.
             missing: False to accept missing files, which are then written again.
-            below, large: see `refuse_damage`.
+            large: also hash large files; otherwise only their size is checked.
+
+        Raises:
+            RunDirectoryError: names the first file that is missing or has changed.
         """
-        marks = self.read()
-        if not missing:
-            marks = {n: mark for n, mark in marks.items() if (self.directory / n).exists()}
-        refuse_damage(self.directory, marks, self.way_out, below=below, large=large)
+        for name, mark in self.read().items():
+            path = self.directory / name
+            if not name.startswith(below) or not path.parent.exists():
+                continue
+            if not path.exists():
+                if not missing:
+                    continue
+                raise RunDirectoryError(f"{path} is missing; {self.way_out}")
+            size = path.stat().st_size
+            if not large and mark.bytes >= LARGE and size == mark.bytes:
+                continue
+            is_hashed = size < LARGE or size == mark.bytes
+            found = mark_of(path) if is_hashed else FileMark(bytes=size, sha256="")
+            if found != mark:
+                raise RunDirectoryError(
+                    f"{path} is damaged: it has {found.bytes} bytes, and was written with "
+                    f"{mark.bytes}{'' if found.bytes != mark.bytes else ' other ones'}; "
+                    f"{self.way_out}"
+                )
 
     def read(self) -> dict[str, FileMark]:
         """Read the marks; empty without any; RunDirectoryError if their file is damaged."""
@@ -163,10 +176,12 @@ def phase(
 def save(file: Path, value: Any) -> None:
     """Write a value as JSON, or as JSON lines if the file is named so, and mark the file."""
     with MarkedFolder(file.parent, AGAIN).replacing(file.name):
-        if file.suffix == ".jsonl":
-            write_jsonl(file, map(to_jsonable_python, value))
-        else:
+        if file.suffix != ".jsonl":
             write_json(file, to_jsonable_python(value))
+        elif value and isinstance(value[0], Model):
+            write_models(file, value)
+        else:
+            write_jsonl(file, value)
 
 
 def load(file: Path, kind: type[T], way_out: str = AGAIN) -> T | None:
@@ -196,36 +211,3 @@ def mark_of(path: Path) -> FileMark:
             data = b"".join(text[max(text.rfind(_ITERATIONS), 0) :] for text in parts)
         return FileMark(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
     return FileMark(bytes=path.stat().st_size, sha256=hash_file(path))
-
-
-def refuse_damage(
-    directory: Path, marks: Marks, way_out: str, *, below: str = "", large: bool = False
-) -> None:
-    """Compare the files of a folder with their marks.
-
-    A folder that is missing as a whole counts as removed on purpose (adapters are large); code that
-    needs it raises its own error.
-
-    Args:
-        way_out: what to do about a damaged file, for the message.
-        below: only files whose path begins with this.
-        large: also hash large files; otherwise only their size is checked.
-
-    Raises:
-        RunDirectoryError: names the first file that is missing or has changed.
-    """
-    for name, mark in marks.items():
-        path = directory / name
-        if not name.startswith(below) or not path.parent.exists():
-            continue
-        if not path.exists():
-            raise RunDirectoryError(f"{path} is missing; {way_out}")
-        size = path.stat().st_size
-        if not large and mark.bytes >= LARGE and size == mark.bytes:
-            continue
-        is_hashed = size < LARGE or size == mark.bytes
-        if (found := mark_of(path) if is_hashed else FileMark(bytes=size, sha256="")) != mark:
-            raise RunDirectoryError(
-                f"{path} is damaged: it has {found.bytes} bytes, and was written with "
-                f"{mark.bytes}{'' if found.bytes != mark.bytes else ' other ones'}; {way_out}"
-            )

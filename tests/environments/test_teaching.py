@@ -16,7 +16,6 @@ from dataenvgym.errors import (
 )
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import TrainingDatum, parse_training_data
-from dataenvgym.storage import write_json
 from tests.fakes import begun, files_below
 
 
@@ -157,23 +156,6 @@ def test_a_resumed_episode_continues_where_it_was(task, student, records, tmp_pa
     assert student.records == 2
     _, _, _, _, info = second.step(records)
     assert second.results[-1].dropped == {"duplicate": 2}
-
-
-def test_an_episode_of_a_version_without_bands_is_resumed_all_the_same(task, student, tmp_path):
-    words = " ".join(f"word{chr(97 + i)}" for i in range(26))
-    first = begun(SkillList(task, student, directory=tmp_path))
-    first.step([{"instruction": words, "output": "today"}])
-    files = IterationFiles(tmp_path / "iterations", 1)
-    assert files.read_bands() is not None
-    (files.directory / "bands.npy").unlink()
-    result = files.read_result()
-    marks = {name: mark for name, mark in result.files.items() if name != "bands.npy"}
-    older = result.model_copy(update={"files": marks})
-    write_json(files.directory / "iteration.json", older.model_dump(mode="json"))
-    second = begun(SkillList(task, student, directory=tmp_path), resume=True)
-    second.step([{"instruction": words, "output": "tomorrow"}])
-    assert second.results[-1].dropped == {"near_duplicate": 1}
-    assert IterationFiles(tmp_path / "iterations", 2).read_bands() is None  # it has no records
 
 
 def test_a_different_episode_in_the_folder_is_not_overwritten(task, student, tmp_path):

@@ -82,7 +82,7 @@ def checksum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-BOOKKEEPING = re.compile(r"(.*_)?(seconds|time|versions?)|format|command|files")
+BOOKKEEPING = re.compile(r"(.*_)?(seconds|time|versions?)|format|command|files|fingerprint")
 
 # fact -> place -> reader. A star is a part of a name; the first place that matches a file counts.
 # A new place has stars for the same parts in the same order, or its reader returns them as keys.
@@ -118,7 +118,7 @@ FACTS: dict[str, dict[str, Callable[[Path], Any]]] = {
     "test replies": {"test/*.jsonl": parsed},
     "iteration": {"iterations/*/iteration.json": figures},
     "summary": {"summary.json": figures},
-    "agent's state": {"agent/*.json": parsed},
+    "agent's state": {"agent/0*.json": parsed},
     "samples": {"samples/*.jsonl": parsed, "rescored-*/scores.jsonl": parsed},
     "problems": {"instances.jsonl": parsed},
     "costs": {"costs.json": figures},

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -140,7 +139,7 @@ class Attribution(Model):
 
     def of(self, results: Sequence[IterationResult]) -> Attribution:
         """A copy without what was measured before an iteration of these was done again."""
-        files = {one.iteration: fingerprint(one) for one in results}
+        files = {one.iteration: one.fingerprint for one in results}
         tables = [t for t in self.tables if t.files == files.get(t.iteration)]
         numbers = {t.iteration for t in tables}
         kept = {n: by_id for n, by_id in self.estimates.items() if n in numbers}
@@ -173,13 +172,6 @@ class Attribution(Model):
                         text for text in (effect, labels.get(one.group)) if text
                     )
         return labels
-
-
-def fingerprint(result: IterationResult) -> str:
-    """A hash of an iteration's files, which differs once the iteration was done again."""
-    marks = sorted(f"{name} {mark.sha256}" for name, mark in result.files.items())
-    lines = [str(result.iteration), *marks]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def read_attribution(run_directory: Path, results: Sequence[IterationResult]) -> Attribution:

@@ -1,8 +1,8 @@
 """The bookkeeping of an episode: its summary, its test scores, its warnings and its callbacks.
 
-`summary.json` is kept up to date; `test/NNN.jsonl` has the answers of the student of iteration NNN
-to the test split, and `warnings.jsonl` each warning with its iteration. `warn_run` may be called
-anywhere and from any thread, and a resumed run ends with the same warnings as an uninterrupted one.
+`summary.json` is kept up to date, with each warning and its iteration; `test/NNN.jsonl` has the
+answers of the student of iteration NNN to the test split. `warn_run` may be called anywhere and
+from any thread, and a resumed run ends with the same warnings as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from typing import Any
 
 from dataenvgym import events
 from dataenvgym.environments.checks import reasons_in_words
-from dataenvgym.environments.episode_directory import WARNINGS_FILE
 from dataenvgym.environments.interface import PhaseClock, TeachingEnvironmentInterface
-from dataenvgym.environments.iterations import load_adapter, read_completed, write_completed
+from dataenvgym.environments.iterations import load_adapter
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError, escaped
 from dataenvgym.events import ProgressMessage, warn_run
-from dataenvgym.records import PerformanceReport
-from dataenvgym.records.checksums import MarkedFolder
+from dataenvgym.records import CompletedTaskInstance, PerformanceReport
+from dataenvgym.records.checksums import phase
 from dataenvgym.records.plans import engine_fit
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.runs.episodes.events import EventLog
@@ -36,7 +35,7 @@ from dataenvgym.runs.episodes.summary import (
     whole_summary,
 )
 from dataenvgym.runs.texts import several
-from dataenvgym.storage import read_models, write_json, write_jsonl
+from dataenvgym.storage import remove_folder, write_json
 from dataenvgym.tasks.adapted_task import evaluated_by, report_of
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.domain import warn_of_unread
@@ -77,9 +76,14 @@ class Bookkeeping:
         self._callbacks = CallbackList((self._log, *callbacks))
         self._test_each = test_each
         self._tasks = {"validation": teaching.task, "test": test_task}
-        self.warnings = WarningLog(
-            self.directory, lambda warning: self._callbacks.tell("on_warning", warning)
-        )
+        self._is_open = False
+
+        def heard(warning: RunWarning) -> None:
+            if self._is_open:
+                self._write(self._summary("running"))
+            self._callbacks.tell("on_warning", warning)
+
+        self.warnings = WarningLog(heard)
         self._writes_nothing = is_spent(agent)
         self._marks: dict[Any, bytes] = {}  # of the test problems
         self._announced = 0
@@ -117,10 +121,9 @@ class Bookkeeping:
         self._n_before = plan.n_finished if resumes else 0
         if resumes and (self.directory / "iterations" / "000" / "completed.jsonl").exists():
             before = whole_summary(self.directory)
-            # without the one that is derived again at the end
-            self.warnings.go_on(
-                [w for w in before.warnings if w != _nothing_trained(before)] if before else []
-            )
+            if before is not None:  # without the one that is derived again at the end
+                kept = (w for w in before.warnings if w != _nothing_trained(before))
+                self.warnings.kept = tuple(kept)
         self.clock.listeners.append(self._on_phase)
         try:
             with events.hearing_warnings(self.warnings.hear), events.hearing_progress(self._hear):
@@ -146,11 +149,8 @@ class Bookkeeping:
                 "resume. Its reset() must follow the option 'resume' (see "
                 "TeachingEnvironmentInterface)"
             )
-            # the test answers are those of the earlier try
-            answered = sorted((self.directory / "test").glob("*.jsonl"))
-            MarkedFolder(self.directory, "").forget(f"test/{path.name}" for path in answered)
-            for path in answered:
-                path.unlink()
+            if (answered := self.directory / "test").exists():  # in the earlier try
+                remove_folder(answered)
 
     def announce(self) -> None:
         """Report the iterations that were finished since the last call."""
@@ -204,24 +204,18 @@ class Bookkeeping:
             warn_run(f"{several(untaught, 'record')} at the end were gathered and not trained on")
 
     def _test_report(self, task: Task, iteration: int) -> PerformanceReport:
-        name = f"test/{iteration:03d}.jsonl"
-        path = self.directory / name
-        way_out = "restore it, or remove it: the same command then answers the test split again"
-        marks = MarkedFolder(self.directory, way_out)
-        marks.check(below="test/", missing=False)
-        if not path.exists():
+        def answered() -> list[CompletedTaskInstance]:
             self._load_student(iteration)
             self.clock.start(iteration)
-            run, phase = self.directory.name, f"test-{iteration:03d}"
-            with self.clock("test"), attempts_for(run, phase):
+            run, purpose = self.directory.name, f"test-{iteration:03d}"
+            with self.clock("test"), attempts_for(run, purpose):
                 completed = evaluated_by(task, self.teaching.predictor, self._marks)
-                # raises if nothing could be scored; saved only then, for a resumed run to try again
-                report = report_of(task, completed)
-                with marks.replacing(name):
-                    write_completed(path, completed)
-            return report
-        marks.mark(name)  # a kill may have left it without a mark
-        return report_of(task, read_completed(path))
+                report_of(task, completed)  # raises if nothing could be scored, to be tried again
+            return completed
+
+        path = self.directory / "test" / f"{iteration:03d}.jsonl"
+        way_out = "restore it, or remove it: the same command then answers the test split again"
+        return report_of(task, phase(path, answered, list[CompletedTaskInstance], way_out))
 
     def _load_student(self, iteration: int) -> None:
         """Load the student of this iteration."""
@@ -237,8 +231,11 @@ class Bookkeeping:
 
     def _open(self) -> None:
         """Write warnings and events from now on: the directory has accepted the episode."""
-        self.warnings.open()
         self._log.open()
+        if not self._is_open:
+            self._is_open = True
+            if self.warnings.kept:
+                self._write(self._summary("running"))
 
     def _hear(self, message: ProgressMessage) -> None:
         try:
@@ -250,20 +247,17 @@ class Bookkeeping:
         """Write a summary so far, unless the directory refused the episode."""
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         summary = self._summary(status, error=described(error))
-        if not self.teaching.results:
-            if (before := whole_summary(self.directory)) is not None:
-                changes = {"status": status, "error": summary.error, "warnings": summary.warnings}
-                summary = before.model_copy(update=changes)
-            if isinstance(error, RunDirectoryError):
-                self._callbacks.end(summary)
-                return
-        self._log.open()
-        self._write(summary)
+        if self.teaching.results or not isinstance(error, RunDirectoryError):
+            self._log.open()
+            self._write(summary)
         self._callbacks.end(summary)
 
     def _summary(self, status: Status, **more: Any) -> Summary:
         """The summary so far, with these further fields."""
         results = self.teaching.results
+        if not results and (before := whole_summary(self.directory)) is not None:
+            changes = {"status": status, "warnings": self.warnings.kept, **more}
+            return before.model_copy(update=changes)
         summary = Summary(
             task=name_of(self.teaching.task),
             agent=self.agent_name,
@@ -332,75 +326,31 @@ class CallbackList:
 class WarningLog:
     """Keeps the warnings of a run, each text once per iteration.
 
-    Nothing is written before `open`, so a run directory that refuses the episode stays unchanged. A
-    text about the whole run is not repeated by later iterations. A text from the setup of the run
+    A text about the whole run is not repeated by later iterations. A text from the setup of the run
     or about the base student is kept only once for both, because a resumed run warns again during
     its setup.
 
     Args:
-        directory: the run directory.
-        show: is called with each new warning.
+        hear: is called with each new warning.
     """
 
-    def __init__(self, directory: Path, show: Callable[[RunWarning], None]) -> None:
+    def __init__(self, hear: Callable[[RunWarning], None]) -> None:
         self.iteration: int | None = None
-        self._path = directory / WARNINGS_FILE
-        self._show = show
-        self._kept: list[RunWarning] = []
-        self._is_open = False
+        self.kept: tuple[RunWarning, ...] = ()
+        self._hear = hear
         self._lock = threading.RLock()
 
-    @property
-    def kept(self) -> tuple[RunWarning, ...]:
-        """All warnings so far, in order."""
-        return tuple(self._kept)
-
-    def go_on(self, known: Sequence[RunWarning]) -> None:
-        """Load the warnings of the resumed run.
-
-        Args:
-            known: the warnings in its summary; they replace lost lines of the file.
-
-        Raises:
-            RunDirectoryError: if the file of warnings is damaged.
-        """
-        kept = read_warnings(self._path.parent)
-        lost = [warning for warning in known if warning not in kept]
-        # the summary may lack the file's last warnings, but never has another order
-        self._kept = [*known, *(w for w in kept if w not in known)] if lost else list(kept)
-
-    def open(self) -> None:
-        """Write the warnings so far; from now on write each warning at once."""
-        with self._lock:
-            if not self._is_open:
-                self._is_open = True
-                self._write()
-
     def hear(self, text: str) -> None:
-        """Save and show the warning, unless it is known."""
-        warning = RunWarning(text=text, iteration=self.iteration)
+        """Keep the warning and report it, unless it is known."""
         with self._lock:
-            for known in self._kept:
+            for known in self.kept:
                 at_start = not self.iteration and not known.iteration
                 is_known_here = at_start or known.iteration in (None, self.iteration)
                 if text == known.text and is_known_here:
                     return
-            self._kept.append(warning)
-            self._write()
-            self._show(warning)
-
-    def _write(self) -> None:
-        if self._is_open and self._kept:
-            write_jsonl(self._path, (w.model_dump(mode="json") for w in self._kept))
-
-
-def read_warnings(directory: Path) -> tuple[RunWarning, ...]:
-    """The warnings in a run directory."""
-    path = directory / WARNINGS_FILE
-    if not path.exists():
-        return ()
-    way_out = "remove it, and the run takes its warnings from summary.json"
-    return tuple(read_models(path, RunWarning, way_out))
+            warning = RunWarning(text=text, iteration=self.iteration)
+            self.kept += (warning,)
+            self._hear(warning)
 
 
 def name_of(thing: object) -> str:

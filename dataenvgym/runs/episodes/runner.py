@@ -32,13 +32,12 @@ from dataenvgym.interfaces import (
     TeachingAgent,
     can,
 )
-from dataenvgym.records.checksums import MarkedFolder
+from dataenvgym.records.checksums import save
 from dataenvgym.records.spaces import RecordsSpace
 from dataenvgym.runs.episodes.bookkeeping import Bookkeeping, is_spent, name_of
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback
 from dataenvgym.runs.episodes.display import automatic_display
 from dataenvgym.runs.episodes.summary import Summary, is_finished, read_summary, whole_summary
-from dataenvgym.storage import write_json
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.workspace import opened
 
@@ -56,9 +55,8 @@ class RecordedAgent:
     def __init__(self, agent: TeachingAgent, books: Bookkeeping, *, takes_records: bool) -> None:
         self.agent = agent
         self._teaching = books.teaching
-        self._directory, self._clock = books.directory, books.clock
+        self._states, self._clock = books.directory / "agent", books.clock
         self._takes_records = takes_records
-        self._marks = MarkedFolder(books.directory, "restore it, or start the run over")
         self._pending: Any | None = None
         self._has_lost_memory = False
 
@@ -100,9 +98,7 @@ class RecordedAgent:
                 )
             action = self._action(observation)
             if isinstance(self.agent, Stateful):
-                state = state_of(self.agent)
-                with self._marks.replacing(_name(iteration)) as path:
-                    write_json(path, state)
+                save(self._states / f"{iteration:03d}.json", state_of(self.agent))
         return action
 
     def _action(self, observation: dict[str, Any]) -> Any:
@@ -126,13 +122,7 @@ class RecordedAgent:
 
     def _load(self, iteration: int) -> None:
         if isinstance(self.agent, Stateful):
-            self._marks.check(below="agent/")
-            self.agent.load_state_dict(read_state(self._directory / _name(iteration)))
-            self._marks.mark(_name(iteration))
-
-
-def _name(iteration: int) -> str:
-    return f"agent/{iteration:03d}.json"
+            self.agent.load_state_dict(read_state(self._states / f"{iteration:03d}.json"))
 
 
 def run_episode(

@@ -46,7 +46,6 @@ from dataenvgym.runs.episodes.attribution import (
     Agreement,
     AttributionTable,
     GroupEffect,
-    fingerprint,
     read_attribution,
     write_attribution,
 )
@@ -324,7 +323,7 @@ class TrainedIteration:
         history = History(self.root, self.options, run.iterations[:number])
         self.records = history.training_records(files.read_records(), self.seed)
         self.stage = stage_of(self.records[0])
-        self.fingerprint = fingerprint(self.result)
+        self.fingerprint = self.result.fingerprint
 
     def groups(
         self, by: str, file: str | Path | None, limit: int | None, seed: int

@@ -20,7 +20,7 @@ from dataenvgym.errors import WorkerLostError
 from dataenvgym.events import ProgressMessage, hearing_warnings
 from dataenvgym.runs.config.resolved import resolved_yaml
 from dataenvgym.runs.config.run_directory import open_run
-from dataenvgym.runs.episodes.bookkeeping import CallbackList, described, read_warnings
+from dataenvgym.runs.episodes.bookkeeping import CallbackList, described
 from dataenvgym.runs.episodes.callbacks import EpisodePlan
 from dataenvgym.runs.episodes.events import EventLog, EventReader
 from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, whole_summary
@@ -175,13 +175,12 @@ class DrivenEpisode:
             if self._plan is None or self._callbacks.has_ended:
                 return
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-            plan, warnings = self._plan, read_warnings(self.directory)
+            plan = self._plan
             before = whole_summary(self.directory) or Summary(
                 task=plan.task, agent=plan.agent, seed=plan.seed, status="failed",
                 iterations=(), best_iteration=0,
             )  # fmt: skip
-            changes = {"status": status, "error": described(error), "warnings": warnings}
-            summary = before.model_copy(update=changes)
+            summary = before.model_copy(update={"status": status, "error": described(error)})
             write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
             EventLog(self.directory).on_end(summary)
             self._callbacks.end(summary)

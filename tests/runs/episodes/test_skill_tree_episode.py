@@ -40,7 +40,7 @@ def test_an_episode_spends_its_records_and_its_report_shows_the_forest(tmp_path)
     summary = play(tmp_path)
     assert [i.n_records for i in summary.iterations] == [0, 60, 60]
     assert summary.status == "finished"
-    assert sorted(p.name for p in (tmp_path / "agent").iterdir()) == ["001.json", "002.json"]
+    assert sorted(p.name for p in (tmp_path / "agent").glob("0*")) == ["001.json", "002.json"]
     text = write_report(tmp_path).read_text()
     assert f"## The forest after iteration {summary.best_iteration}" in text
     forest = read_json(tmp_path / "iterations/002/forest.json")

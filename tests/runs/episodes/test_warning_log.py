@@ -11,7 +11,7 @@ from dataenvgym.errors import EvaluationError, RunDirectoryError
 from dataenvgym.events import warn_run
 from dataenvgym.runs.documents import Line
 from dataenvgym.runs.episodes import EpisodeCallback, read_summary
-from dataenvgym.runs.episodes.bookkeeping import WarningLog, read_warnings
+from dataenvgym.runs.episodes.bookkeeping import WarningLog
 from dataenvgym.runs.episodes.display import EpisodeDisplay
 from dataenvgym.runs.episodes.report import report
 from dataenvgym.runs.episodes.show import iteration_of
@@ -69,35 +69,9 @@ EXPECTED = [
 def test_each_warning_is_kept_with_its_iteration_and_is_in_the_summary(play, tmp_path, noisy):
     summary = play(tmp_path / "run", iterations=2, **noisy())
     assert [(w.iteration, w.text) for w in summary.warnings] == EXPECTED
-    assert read_warnings(tmp_path / "run") == summary.warnings == read_summary(
-        tmp_path / "run"
-    ).warnings  # fmt: skip
+    assert read_summary(tmp_path / "run").warnings == summary.warnings
     events = [e for e in read_jsonl(tmp_path / "run" / "events.jsonl") if e["event"] == "warning"]
     assert [(e["iteration"], e["text"]) for e in events] == EXPECTED
-
-
-@pytest.mark.parametrize("lost", ["all", "some", "the file"])
-def test_warnings_that_the_file_has_lost_come_back_from_the_summary(play, tmp_path, noisy, lost):
-    directory = tmp_path / "run"
-    before = play(directory, iterations=1, **noisy()).warnings
-    path = directory / "warnings.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"" if lost == "all" else lines[0] + lines[-1])
-    if lost == "the file":
-        path.unlink()
-    after = play(directory, iterations=2, **noisy()).warnings
-    assert after[: len(before)] == before
-    assert read_warnings(directory) == after
-    assert len(after) == len(set(after)) > len(before)
-
-
-@pytest.mark.parametrize("row", [b"null", b"{}", b"[]", b'{"text": 1}', b"{"])
-def test_a_damaged_file_of_warnings_is_named(play, tmp_path, noisy, row):
-    play(tmp_path / "run", iterations=1, **noisy())
-    path = tmp_path / "run" / "warnings.jsonl"
-    path.write_bytes(path.read_bytes() + row)
-    with pytest.raises(RunDirectoryError, match="damaged"):
-        play(tmp_path / "run", iterations=2, **noisy())
 
 
 def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
@@ -118,14 +92,13 @@ def test_callbacks_hear_each_warning_at_once(play, tmp_path, noisy):
 
 def test_warnings_of_several_threads_are_all_kept(tmp_path):
     shown = []
-    log = WarningLog(tmp_path, shown.append)
-    log.open()
+    log = WarningLog(shown.append)
     threads = [threading.Thread(target=log.hear, args=(f"t{i % 5}",)) for i in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(w.text for w in read_warnings(tmp_path)) == [f"t{i}" for i in range(5)]
+    assert sorted(w.text for w in shown) == [f"t{i}" for i in range(5)]
     assert tuple(shown) == log.kept
 
 
@@ -137,9 +110,8 @@ def test_a_new_episode_does_not_begin_with_the_warnings_of_an_abandoned_one(play
 
     with pytest.raises(EvaluationError, match="down"):
         play(tmp_path / "run", student=Failing())
-    assert [w.text for w in read_warnings(tmp_path / "run")] == ["no server"]
+    assert [w.text for w in read_summary(tmp_path / "run").warnings] == ["no server"]
     assert play(tmp_path / "run").warnings == ()
-    assert not (tmp_path / "run" / "warnings.jsonl").exists()
 
 
 def test_a_directory_that_refuses_the_episode_is_left_as_it_is(play, tmp_path, noisy):

@@ -11,12 +11,7 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import Refusal
 from dataenvgym.runs.documents import markdown
 from dataenvgym.runs.episodes import run_episode
-from dataenvgym.runs.episodes.attribution import (
-    Agreement,
-    GroupEffect,
-    fingerprint,
-    read_attribution,
-)
+from dataenvgym.runs.episodes.attribution import Agreement, GroupEffect, read_attribution
 from dataenvgym.runs.episodes.run_files import RunFiles
 from dataenvgym.runs.evaluation import attribute_run
 from dataenvgym.runs.evaluation.attribution import _agreement, _noise
@@ -209,14 +204,9 @@ def test_what_was_measured_before_an_iteration_was_done_again_does_not_count(mea
     base, first, second = RunFiles(finished).results
     known = known_of(finished)
     assert len(known.tables) == 1
-    again = second.model_copy(update={"files": first.files})
+    again = second.model_copy(update={"fingerprint": first.fingerprint})
     found = read_attribution(finished, [base, first, again])
     assert (found.tables, found.estimates) == ((), {})
-
-
-def test_iterations_of_a_run_without_marks_of_its_files_are_told_apart(finished):
-    older = [one.model_copy(update={"files": {}}) for one in RunFiles(finished).results]
-    assert len({*map(fingerprint, older)}) == 3
 
 
 def test_the_predictor_is_the_untouched_student_afterwards(run, attribute, student):

@@ -1,6 +1,5 @@
 """Several episodes in threads of one process."""
 
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.runs.episodes import events, run_episode
+from dataenvgym.runs.episodes import events, read_summary, run_episode
 from dataenvgym.storage import read_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.studies.executors.in_process import InProcessExecutor
@@ -84,8 +83,8 @@ def test_episodes_at_once_write_what_they_write_one_after_another(scripted, tmp_
         run.result()[0].result()
     for before, after in zip(apart, together, strict=True):
         assert contents(after.directory) == contents(before.directory)
-    warnings = [json.loads(x) for x in Path("together/one/warnings.jsonl").read_text().splitlines()]
-    assert {w["text"] for w in warnings} == {"one met REDACTED and sk-key-of-two"}
+    warnings = read_summary("together/one").warnings
+    assert {w.text for w in warnings} == {"one met REDACTED and sk-key-of-two"}
 
 
 def test_two_episodes_at_once_cannot_have_one_predictor(folder):
