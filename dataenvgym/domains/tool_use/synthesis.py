@@ -72,7 +72,7 @@ class Entries(Part):
 class Tools(Part):
     """The tools."""
 
-    tools: tuple[ToolSpec, ...]
+    tools: tuple[ToolSpec, ...] = Field(min_length=1)
 
 
 class Intents(Part):
@@ -188,12 +188,9 @@ def synthesize(
     step = _Steps(folder / "steps", theme, teacher, seed).answer
 
     def spec_of(tables: Tables, **parts: Any) -> WorldSpec:
-        name = tables.tables[0].name if tables.tables else ""
-        look = ToolSpec(
-            name="look", description="", does="list", table=name, arguments=(), sets=(), only_if=()
+        return WorldSpec.model_validate(
+            {**tables.model_dump(), "entries": (), "tools": (), **parts}
         )
-        given = {"entries": (), "tools": (look,), **parts}
-        return WorldSpec.model_validate({**tables.model_dump(), **given})
 
     tables = step("tables", Tables, _TABLES, spec_of)
     shown = tables.model_dump_json()

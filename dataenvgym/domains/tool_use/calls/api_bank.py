@@ -107,6 +107,11 @@ class _Plan(Model):
     response: Text = ""
 
 
+def _line(values: Mapping[str, Any], where: str) -> tuple[_Line, str]:
+    kind: type[_Line] = _Called if values.get("role") == "API" else _Spoken
+    return parsed(kind, values, where), where
+
+
 @dataclass(frozen=True)
 class Dialogue:
     """The turns of one file, or of one requirement of level 3.
@@ -133,10 +138,8 @@ class Dialogue:
     @classmethod
     def of_file(cls, path: Path) -> Dialogue:
         """The dialogue in a file with one turn a line."""
-        lines: list[tuple[_Line, str]] = []
-        for row in rows_of_lines(path, path.stem, str(path)):
-            kind: type[_Line] = _Called if row.values.get("role") == "API" else _Spoken
-            lines.append((parsed(kind, row.values, row.where), row.where))
+        rows = rows_of_lines(path, path.stem, str(path))
+        lines = [_line(row.values, row.where) for row in rows]
         named = _FILE.fullmatch(path.stem)
         apis = named["apis"].split("-") if named else ()
         return cls(path.stem, lines, named["level"] if named else None, apis)
@@ -145,16 +148,15 @@ class Dialogue:
     def of_plan(cls, row: SourceRow) -> Dialogue:
         """The dialogue of a requirement of level 3: the request, the calls, and the response."""
         plan = parsed(_Plan, row.values, row.where)
-        lines: list[tuple[_Line, str]] = [(_Spoken(role="User", text=plan.requirement), row.where)]
-        for i, call in enumerate(plan.apis):
+        turns: list[dict[str, Any]] = [{"role": "User", "text": plan.requirement}]
+        for call in plan.apis:
             result = call.output
             if not (isinstance(result, dict) and {"input", "output", "exception"} <= result.keys()):
                 result = {"input": call.input, "output": result, "exception": None}
-            where = f"{row.where}, apis.{i}"
             values = {"role": "API", "api_name": call.api_name, "param_dict": call.input}
-            lines.append((parsed(_Called, {**values, "result": result}, where), where))
-        if plan.response:
-            lines.append((_Spoken(role="AI", text=plan.response), row.where))
+            turns.append({**values, "result": result})
+        turns += [{"role": "AI", "text": plan.response}] if plan.response else []
+        lines = [_line(values, row.where) for values in turns]
         return cls(row.id, lines, "3", library="lv3_apis")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import model_validator
+from pydantic_core import to_jsonable_python
 
 from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem, check_fits
 from dataenvgym.domains.tool_use.tau2.task_file import (
@@ -128,7 +129,9 @@ def to_instance(
     actions = tuple(_with_own_arguments(action, world) for action in criteria.actions or ())
     problem = Tau2Problem(
         world=world.name,
-        state={k: _json(v) for k, v in state.items() if v is not None},
+        state={
+            k: to_jsonable_python(v, exclude_none=True) for k, v in state.items() if v is not None
+        },
         user=ModelUser(
             instructions=f"<scenario>\n{scenario(task.user_scenario)}\n</scenario>",
             guidelines=guidelines[has_tools],
@@ -213,11 +216,3 @@ def _basis(criteria: EvaluationCriteria) -> list[Component]:
         "calls": "ACTION" in criteria.reward_basis and bool(criteria.actions),
     }
     return [name for name, is_evaluated in evaluated.items() if is_evaluated]
-
-
-def _json(value: Any) -> Any:
-    return (
-        list(value)
-        if isinstance(value, tuple)
-        else value.model_dump(mode="json", exclude_none=True)
-    )

@@ -103,7 +103,7 @@ class WorldSpec(Part):
     policy: str
     tables: tuple[TableSpec, ...] = Field(min_length=1)
     entries: tuple[Entry, ...]
-    tools: tuple[ToolSpec, ...] = Field(min_length=1)
+    tools: tuple[ToolSpec, ...]
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
