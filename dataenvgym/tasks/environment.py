@@ -14,7 +14,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from types import GeneratorType
 from typing import Any
 
@@ -262,13 +261,13 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self, turn: GeneratorType[Any, Any, Any], method: str
     ) -> Generator[Ask, Reply, Any]:
         where = f"{type(self).__name__}.{method}()"
-        seeds = partial(self._seed_of_ask, method)
-        return asks_of(turn, where, seeds=seeds, most=self.max_asks)
 
-    def _seed_of_ask(self, method: str, number: int) -> int:
-        if self._episode_seed is None:  # drawn only if it is needed, so that nothing else changes
-            self._episode_seed = int(self.np_random.integers(2**63))
-        return derive_seed(self._episode_seed, method, self._turns, "ask", number) % SEEDS
+        def seed(number: int) -> int:
+            if self._episode_seed is None:  # drawn only if needed, so that nothing else changes
+                self._episode_seed = int(self.np_random.integers(2**63))
+            return derive_seed(self._episode_seed, method, self._turns, "ask", number) % SEEDS
+
+        return asks_of(turn, where, seeds=seed, most=self.max_asks)
 
     def _info(self, *, was_correct: bool) -> dict[str, Any]:
         instance = self._instance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -14,6 +15,7 @@ from dataenvgym.tasks.domain import Domain
 from dataenvgym.tasks.examples import Examples, ExamplesFor
 from dataenvgym.tasks.pressures import Pressure
 from dataenvgym.tasks.prompt_template import INSTRUCTION, PromptTemplate
+from dataenvgym.tasks.rows import HubDataset
 from dataenvgym.tasks.source import Source, Split
 
 FRACTIONS: Mapping[Split, float] = {"train": 0.8, "validation": 0.1, "test": 0.1}
@@ -60,6 +62,24 @@ class RowOptions:
     balance: PlainText[Sequence[str]] = ()
     per_cell: PositiveInt | None = None
     seed: int = 0
+
+
+Places = str | Path | HubDataset | Mapping[str, Any] | Mapping[Split, Any]
+"""A place with problems, or one for each split."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(RowOptions):
+    """Options of tasks from files.
+
+    Attributes:
+        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
+            path uses all its problems (see `RowSource`).
+        name: name of the task.
+    """
+
+    sources: Places = field(kw_only=False)
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True)

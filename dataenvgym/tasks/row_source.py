@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -17,12 +17,11 @@ from dataenvgym.errors import (
 )
 from dataenvgym.events import warn_run
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.options import RowOptions
+from dataenvgym.tasks.options import FileOptions, Places, RowOptions
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, read_rows, source_name
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
-Place = str | Path | HubDataset | Mapping[str, Any]
-Places = Place | Mapping[Split, Place]
+Read = Callable[[SourceRow], TaskInstance]
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class RowSource(Source):
     def __init__(
         self,
         places: Places,
-        read: Callable[[SourceRow], TaskInstance],
+        read: Read,
         options: RowOptions = RowOptions(),
         *,
         name: str,
@@ -99,18 +98,20 @@ class RowSource(Source):
         self._name = name
         self._overlap_key = overlap_key
         self._gold_errors = gold_errors
-        self._fractions = options.fractions
-        self._limit = options.limit
-        self._seed = options.seed
+        self._options = options
         self._where = {
             name: {str(v) for v in (values if isinstance(values, list | tuple) else [values])}
             for name, values in (options.where or {}).items()
         }
-        self._balance = tuple(options.balance)
-        self._per_cell = options.per_cell
         self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
+
+    @classmethod
+    def of(cls, options: FileOptions, read: Read, domain: Any, **more: Any) -> Self:
+        """The source of a task's options, with the keys of its domain, and its `gold_errors`."""
+        own: Any = {n: getattr(domain, n, None) for n in ("overlap_key", "gold_errors")}
+        return cls(options.sources, read, options, name=options.name, **own | more)
 
     @property
     def splits(self) -> tuple[Split, ...]:
@@ -125,7 +126,7 @@ class RowSource(Source):
     def whole(self) -> Source:
         whole = copy.copy(self)
         whole.places = {"validation": next(iter(self.places.values()))}
-        whole._totals, whole._balance = {}, ()
+        whole._totals, whole._options = {}, replace(self._options, balance=())
         return whole
 
     def share(self, split: Split, chosen: int) -> str | None:
@@ -165,14 +166,14 @@ class RowSource(Source):
     def _of(self, split: Split, chosen: int = 0) -> str:
         reasons = []
         sharing = self._sharing(split)
-        if self._balance and "validation" in sharing:
-            first = f"the first {self._per_cell} of each cell"
+        if self._options.balance and "validation" in sharing:
+            first = f"the first {self._options.per_cell} of each cell"
             reasons.append(first if split == "validation" else f"without {first}")
         elif len(sharing) > 1:
-            percent = 100 * self._fractions.get(split, 0.0) / self._fraction_of(sharing)
+            percent = 100 * self._options.fractions.get(split, 0.0) / self._fraction_of(sharing)
             reasons.append(f"{split} is {percent:.3g}%")
-        if chosen == self._limit:
-            reasons.append(f"limit is {self._limit}")
+        if chosen == self._options.limit:
+            reasons.append(f"limit is {self._options.limit}")
         return f"{chosen} of {self._totals[split]} problems ({', '.join(reasons)})"
 
     def _located(self, split: Split) -> list[Located]:
@@ -182,12 +183,14 @@ class RowSource(Source):
                 f"only for {', '.join(self.places)}"
             )
         source = self.places[split]
-        prefix = self._prefix(source)
+        name, names = source_name(source), [*map(source_name, {*self.places.values()})]
+        is_shared = isinstance(source, Path) and names.count(name) > 1  # ids would be the same
+        prefix = f"{Path(str(source)).absolute().parent.name}/" if is_shared else ""
         problems = []
         left_out = []
         places: dict[str, str] = {}
         n_rows = 0
-        balance = self._balance if "validation" in self._sharing(split) else ()
+        balance = self._options.balance if "validation" in self._sharing(split) else ()
         for position, row in enumerate(self._rows(source)):
             n_rows += 1
             for name in (*self._where, *balance):
@@ -206,7 +209,7 @@ class RowSource(Source):
             instance = instance.model_copy(update={"id": prefix + instance.id})
             text = instance.instruction
             key = self._overlap_key(text if text.strip() else self._content(instance)[0])
-            rank = hashlib.sha256(f"{self._seed} {key}".encode()).hexdigest()
+            rank = hashlib.sha256(f"{self._options.seed} {key}".encode()).hexdigest()
             if (known := places.setdefault(instance.id, row.where)) != row.where:
                 raise InvalidInstanceError(
                     f"{row.where}: the id {instance.id!r} is also that of {known}: each problem "
@@ -254,27 +257,20 @@ class RowSource(Source):
         text = self._text_of(instance) if self._text_of else instance.instruction
         return text, instance.answer
 
-    def _prefix(self, source: Path | HubDataset) -> str:
-        """The parent folder; it keeps ids different if another source has the same name."""
-        names = [source_name(other) for other in set(self.places.values())]
-        if isinstance(source, Path) and names.count(source_name(source)) > 1:
-            return f"{source.absolute().parent.name}/"
-        return ""
-
     def _chosen(self, split: Split, problems: list[Located]) -> list[Located]:
         """The split's share of the problems; with a limit, a sample of it."""
         sharing = self._sharing(split)
-        if self._balance and "validation" in sharing:
+        if self._options.balance and "validation" in sharing:
             problems = self._balanced(split, problems, [s for s in sharing if s != "validation"])
         elif len(sharing) > 1:
             total = self._fraction_of(sharing)
             before = self._fraction_of(sharing[: sharing.index(split)])
-            after = before + self._fractions.get(split, 0.0)
+            after = before + self._options.fractions.get(split, 0.0)
             ranks = sorted({p.rank for p in problems})
             low, high = round(len(ranks) * before / total), round(len(ranks) * after / total)
             own = set(ranks[low:high])
             problems = [p for p in problems if p.rank in own]
-        sample = sorted(problems, key=lambda p: (p.rank, p.position))[: self._limit]
+        sample = sorted(problems, key=lambda p: (p.rank, p.position))[: self._options.limit]
         return sorted(sample, key=lambda p: p.position)
 
     def _balanced(
@@ -289,15 +285,15 @@ class RowSource(Source):
         cells: dict[tuple[str, ...], list[Located]] = {}
         for problem in problems:
             cells.setdefault(problem.cell, []).append(problem)
-        assert self._per_cell is not None
-        small = {cell: len(found) for cell, found in cells.items() if len(found) < self._per_cell}
+        most = self._options.per_cell or 0
+        small = {cell: len(found) for cell, found in cells.items() if len(found) < most}
         if small and split == "validation":
             (cell, n), *_ = small.items()
             warn_run(
                 f"{self._name}: {len(small)} of {len(cells)} cells of task.balance have fewer than "
-                f"{self._per_cell} problems (task.per_cell), first {' / '.join(cell)} with {n}"
+                f"{most} problems (task.per_cell), first {' / '.join(cell)} with {n}"
             )
-        chosen = [p for found in cells.values() for p in found[: self._per_cell]]
+        chosen = [p for found in cells.values() for p in found[:most]]
         if split == "validation":
             return chosen
         ranks = {p.rank for p in chosen}
@@ -308,7 +304,7 @@ class RowSource(Source):
         return [s for s in SPLITS if self.places.get(s) == self.places[split]]
 
     def _fraction_of(self, splits: Sequence[Split]) -> float:
-        return sum(self._fractions.get(s, 0.0) for s in splits)
+        return sum(self._options.fractions.get(s, 0.0) for s in splits)
 
 
 def _by_split(sources: Places) -> dict[Split, Path | HubDataset]:

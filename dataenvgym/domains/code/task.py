@@ -17,7 +17,7 @@ If the row has a right solution, it becomes the gold answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -30,8 +30,8 @@ from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task, training_problems
-from dataenvgym.tasks.options import RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import FileOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, parsed
 
 Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
@@ -45,20 +45,15 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class CodeTaskOptions(TaskOptions, RowOptions, CodeOptions):
+@dataclass(frozen=True, kw_only=True)
+class CodeTaskOptions(TaskOptions, FileOptions, CodeOptions):
     """Options of `CodeTask`.
 
     Attributes:
-        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
-            path uses all its problems (see `RowSource`).
-        name: name of the task.
         format: "own", "humaneval", "mbpp", "apps", "livecodebench", or "auto" to tell from each
             row's fields.
     """
 
-    sources: Places
-    _: KW_ONLY
     name: str = "code"
     format: Format = "auto"
 
@@ -74,13 +69,8 @@ class CodeTask(Task):
     @takes(CodeTaskOptions)
     def __init__(self, options: CodeTaskOptions) -> None:
         domain = CodeDomain(partial(training_problems, self), options)
-        source = RowSource(
-            options.sources,
-            partial(to_instance, task=options.name, format=options.format),
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-        )
+        read = partial(to_instance, task=options.name, format=options.format)
+        source = RowSource.of(options, read, domain)
         self.set_up(source, domain, options, name=options.name)
 
 

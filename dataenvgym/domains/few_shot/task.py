@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -36,8 +36,8 @@ from dataenvgym.options import PlainText, takes
 from dataenvgym.records import Model, TaskInstance
 from dataenvgym.storage import read_json
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import HubDataset, SourceRow, parsed, read_rows, source_name
 from dataenvgym.tasks.source import Split
 
@@ -48,14 +48,11 @@ in the same form.
 {instruction}"""
 
 
-@dataclass(frozen=True)
-class FewShotOptions(TaskOptions, RowOptions, PromptOptions):
+@dataclass(frozen=True, kw_only=True)
+class FewShotOptions(TaskOptions, FileOptions, PromptOptions):
     """Options of `FewShotTask`.
 
     Attributes:
-        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
-            path uses all its problems (see `RowSource`).
-        name: name of the task.
         ids: use only these tasks of the data set: a list of ids, or a file with one id a line, a
             JSON array of ids, or a JSON object whose keys are ids.
         max_turns: the student's attempts at each problem.
@@ -64,8 +61,6 @@ class FewShotOptions(TaskOptions, RowOptions, PromptOptions):
             share of problems solved by a vote over the views.
     """
 
-    sources: Places
-    _: KW_ONLY
     name: str = "few_shot"
     template: PlainText[str] = TEMPLATE
     sampling: SamplingParameters = SamplingParameters(max_tokens=2048)
@@ -87,15 +82,8 @@ class FewShotTask(Task):
         self._views = [*SYMMETRIES][: options.views - 1]
         self._ids = None if options.ids is None else ids_in(options.ids)
         domain = FewShotDomain(options.prompt, max_turns=options.max_turns)
-        source = RowSource(
-            options.sources,
-            partial(to_instance, task=options.name),
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-            keeps_test_apart=True,
-            rows=partial(tests_in, ids=self._ids),
-        )
+        read, rows = partial(to_instance, task=options.name), partial(tests_in, ids=self._ids)
+        source = RowSource.of(options, read, domain, keeps_test_apart=True, rows=rows)
         self._places = frozenset(source.places.values())
         self.set_up(source, domain, options, name=options.name)
 

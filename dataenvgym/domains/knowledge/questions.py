@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,8 +27,8 @@ from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 
 _QUESTIONS = ("question", "problem", "prompt", "input")
@@ -37,22 +37,17 @@ _ANSWERS = ("answer", "answers", "answerKey", "target", "expected_answer")
 _SKILLS = ("subject", "category", "skill")
 
 
-@dataclass(frozen=True)
-class QuestionOptions(TaskOptions, RowOptions, PromptOptions):
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions(TaskOptions, FileOptions, PromptOptions):
     """Options of `QuestionTask`.
 
     Attributes:
-        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
-            path uses all its problems (see `RowSource`).
-        name: name of the task.
         graded_by: "choice" (the letter of a choice), "exact_match" with a gold answer, up to case,
             punctuation and articles, "f1" (words shared with the best gold answer),
             "instructions" (the share of checkable rules that the reply follows; the extra
             `ifeval`), or "judge": the model in `others.judge`.
     """
 
-    sources: Places
-    _: KW_ONLY
     name: str = "questions"
     graded_by: Grader = "exact_match"
 
@@ -66,14 +61,7 @@ class QuestionTask(Task):
     @takes(QuestionOptions)
     def __init__(self, options: QuestionOptions) -> None:
         domain = KnowledgeDomain(options.prompt, graded_by=options.graded_by)
-        source = RowSource(
-            options.sources,
-            partial(to_instance, options=options),
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-            gold_errors=domain.gold_errors,
-        )
+        source = RowSource.of(options, partial(to_instance, options=options), domain)
         self.set_up(source, domain, options, name=options.name)
         need_judge(self, options.graded_by)
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -34,8 +34,8 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import Model, TaskInstance, Text
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import THIRDS, FileOptions, PromptOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, parsed, read_rows
 from dataenvgym.tasks.source import Split
 
@@ -45,14 +45,11 @@ QUESTION_AND_ANSWER = (
 """The frame around each question, as in SEAL."""
 
 
-@dataclass(frozen=True)
-class KnowledgeOptions(TaskOptions, RowOptions, PromptOptions):
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeOptions(TaskOptions, FileOptions, PromptOptions):
     """Options of `KnowledgeTask`.
 
     Attributes:
-        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
-            path uses all its problems (see `RowSource`).
-        name: name of the task.
         graded_by: "exact_match" with a gold answer, up to case, punctuation and articles, or
             "judge": the model in `others.judge`.
         n_passages: ask about this many passages only, a seeded choice; None asks about all.
@@ -61,8 +58,6 @@ class KnowledgeOptions(TaskOptions, RowOptions, PromptOptions):
         fractions: shares of the questions of a file that several splits use.
     """
 
-    sources: Places
-    _: KW_ONLY
     name: str = "knowledge"
     graded_by: Literal["exact_match", "judge"] = "exact_match"
     n_passages: PositiveInt | None = None
@@ -82,15 +77,8 @@ class KnowledgeTask(Task):
     @takes(KnowledgeOptions)
     def __init__(self, options: KnowledgeOptions) -> None:
         domain = KnowledgeDomain(options.prompt, graded_by=options.graded_by)
-        source = RowSource(
-            options.sources,
-            partial(to_instance, name=options.name),
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-            gold_errors=domain.gold_errors,
-            rows=partial(question_rows, n_passages=options.n_passages, seed=options.seed),
-        )
+        rows = partial(question_rows, n_passages=options.n_passages, seed=options.seed)
+        source = RowSource.of(options, partial(to_instance, name=options.name), domain, rows=rows)
         self.set_up(source, domain, options, name=options.name)
         need_judge(self, options.graded_by)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -29,8 +29,8 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import PromptOptions, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow
 from dataenvgym.tasks.scoring import extract_final_answer
 
@@ -46,14 +46,11 @@ _FEWEST_WORDS = 4
 """Of a sentence; shorter texts are answers."""
 
 
-@dataclass(frozen=True)
-class MathOptions(TaskOptions, RowOptions, PromptOptions):
+@dataclass(frozen=True, kw_only=True)
+class MathOptions(TaskOptions, FileOptions, PromptOptions):
     """Options of `MathTask`.
 
     Attributes:
-        sources: one path for all splits, or {train: ..., validation: ..., test: ...}; `eval` of one
-            path uses all its problems (see `RowSource`).
-        name: name of the task.
         format: "gsm8k" or "math" to accept only these; "auto" accepts problem or question, and
             answer, expected_answer or solution.
         question_field, answer_field: the fields of a row with the question and the gold answer;
@@ -63,8 +60,6 @@ class MathOptions(TaskOptions, RowOptions, PromptOptions):
             student, and the end of code is added to `sampling.stop`.
     """
 
-    sources: Places
-    _: KW_ONLY
     name: str = "math"
     format: Format = "auto"
     question_field: PlainText[str | None] = None
@@ -89,14 +84,7 @@ class MathTask(Task):
             sampling = sampling.model_copy(update={"stop": stop})
             options = replace(options, system_prompt=told, sampling=sampling)
         domain = MathDomain(options.prompt, code)
-        source = RowSource(
-            options.sources,
-            partial(to_instance, options=options),
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-            gold_errors=domain.gold_errors,
-        )
+        source = RowSource.of(options, partial(to_instance, options=options), domain)
         self.set_up(source, domain, options, name=options.name)
 
 

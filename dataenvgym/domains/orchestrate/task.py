@@ -7,7 +7,7 @@ A row has `question` and `answer`, and may have `id`, `category` and `preference
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,8 +32,8 @@ from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import NOTHING
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, PromptOptions, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import THIRDS, FileOptions, PromptOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError, parsed
 from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.budget import Price, parse_price
@@ -62,20 +62,16 @@ class OrchestrationOptions(TaskOptions, PromptOptions, CallOptions):
     sampling: SamplingParameters = SamplingParameters(max_tokens=1024)
 
 
-@dataclass(frozen=True)
-class QuestionOptions(OrchestrationOptions, RowOptions):
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions(OrchestrationOptions, FileOptions):
     """Options of `OrchestrateTask`.
 
     Attributes:
-        sources: one path for all splits, or {train: ..., validation: ..., test: ...}.
-        name: of the task.
         endpoints: a file with the servers of models, as ToolOrchestra's `model_config.json`.
         retriever: what searches search in: a folder of .txt and .md files, http://HOST:PORT or a
             list of servers, or an object with `search(query, k)`; null is the file's "retrieval".
     """
 
-    sources: Places
-    _: KW_ONLY
     name: str = "qa_jsonl"
     endpoints: str | Path | None = None
     retriever: Retriever | str | Path | Sequence[str] | None = None
@@ -168,13 +164,8 @@ class OrchestrateTask(OrchestratedTask):
         options = replace(options, others={**make_speakers(tiers, endpoints, given), **given})
         retriever = make_retriever(options.retriever, endpoints.get(RETRIEVAL, ()))
         domain = self.make_domain(options, tiers, retriever=retriever)
-        source = RowSource(
-            options.sources,
-            partial(to_instance, name=options.name, offered=domain.offered),
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-        )
+        read = partial(to_instance, name=options.name, offered=domain.offered)
+        source = RowSource.of(options, read, domain)
         self.set_up(source, domain, options, name=options.name)
 
 

@@ -37,8 +37,15 @@ from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import Given, PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, PocketOptions, PromptOptions, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import (
+    THIRDS,
+    Places,
+    PocketOptions,
+    PromptOptions,
+    RowOptions,
+    TaskOptions,
+)
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, parsed
 from dataenvgym.tasks.source import Draws, ProceduralSource, Source, Split
 

@@ -17,8 +17,8 @@ from dataenvgym.errors import DataEnvGymError
 from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import THIRDS, Places, RowOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.worlds.world import World
 

@@ -156,7 +156,7 @@ def metered(
     If the part is there already, its failed samples are asked again: the student's usage is added,
     and the costs of these samples are replaced.
     """
-    path = _path(files, part)
+    path = files.directory / "usage" / f"{part.stem}.json"
     before = SampleUsage(costs=None if part.exists() else {})
     if part.exists() and path.exists():
         before = _read(path)
@@ -216,10 +216,6 @@ def read_costs(directory: Path) -> EvaluationCosts | None:
 def _usages(files: EvaluationFiles, samples: int) -> list[SampleUsage]:
     folder = files.directory / "usage"
     return [_read(path) for n in range(samples) for path in sorted(folder.glob(f"{n:03d}-*.json"))]
-
-
-def _path(files: EvaluationFiles, part: Path) -> Path:
-    return files.directory / "usage" / f"{part.stem}.json"
 
 
 def _read(path: Path) -> SampleUsage:

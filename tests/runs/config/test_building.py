@@ -108,7 +108,7 @@ def test_the_task_keeps_its_episodes_in_the_store(tmp_path):
 def test_no_store_is_the_default_and_a_store_does_not_change_the_name_of_a_run(tmp_path):
     plain = compose(["task=social"])
     assert plain.store._target_ is None
-    assert build_task(plain).domain.recorder is None
+    assert not build_task(plain).domain.recorder.documents
     assert run_name(plain) == run_name(compose(["task=social", "store=files"]))
 
 

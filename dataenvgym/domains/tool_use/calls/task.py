@@ -20,28 +20,17 @@ from dataenvgym.options import takes
 from dataenvgym.records import Tool
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.domain import gold_errors
-from dataenvgym.tasks.options import RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import FileOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.words import words_of
 
 
-@dataclass(frozen=True)
-class CallsOptions(TaskOptions, RowOptions, CallOptions):
-    """Options of tasks whose answers are tool calls.
-
-    Attributes:
-        sources: a folder with the data set's files, or one file, for all splits or for each.
-    """
-
-    sources: Places
-
-
 @dataclass(frozen=True, kw_only=True)
-class BFCLOptions(CallsOptions):
+class BFCLOptions(TaskOptions, FileOptions, CallOptions):
     """Options of `BFCLTask`.
 
     Attributes:
-        name: of the task.
+        sources: a folder with the data set's files, or one file, for all splits or for each.
         subset: one file by its name: [live_]{simple, multiple, parallel, parallel_multiple,
             irrelevance} or live_relevance; "all" takes all files that are there.
         plain_names: write dots in tool names as underscores, for APIs that reject dots.
@@ -53,11 +42,11 @@ class BFCLOptions(CallsOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class APIBankOptions(CallsOptions):
+class APIBankOptions(TaskOptions, FileOptions, CallOptions):
     """Options of `APIBankTask`.
 
     Attributes:
-        name: of the task.
+        sources: a folder with the data set's files, or one file, for all splits or for each.
         turns: which of the assistant's turns are problems: "calls", "replies" or "all".
         search: "given" declares the APIs that a dialogue needs; "tool" gives the student only a
             ToolSearcher to find them, which takes one of `max_turns` turns.
@@ -88,12 +77,10 @@ class BFCLTask(Task):
     @takes(BFCLOptions)
     def __init__(self, options: BFCLOptions) -> None:
         domain = CallsDomain(partial(training_problems, self), options)
-        source = RowSource(
-            options.sources,
-            partial(bfcl_instance, task=options.name, plain_names=options.plain_names),
+        source = RowSource.of(
             options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
+            partial(bfcl_instance, task=options.name, plain_names=options.plain_names),
+            domain,
             rows=partial(bfcl_rows, subset=options.subset),
             text_of=domain.text_of,
             gold_errors=partial(gold_errors, domain),
@@ -119,11 +106,10 @@ class APIBankTask(Task):
             verdict=own.verdict,
             max_turns=options.max_turns,
         )
-        source = RowSource(
-            options.sources,
-            partial(api_bank_instance, task=options.name),
+        source = RowSource.of(
             options,
-            name=options.name,
+            partial(api_bank_instance, task=options.name),
+            domain,
             overlap_key=_opening,
             rows=self._files.rows,
             text_of=domain.text_of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,26 +13,23 @@ from dataenvgym.domains.tool_use.plans.loaders import read_tools, to_instance
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.domain import gold_errors
-from dataenvgym.tasks.options import RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Places, RowSource
+from dataenvgym.tasks.options import FileOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 
 
-@dataclass(frozen=True)
-class PlansOptions(TaskOptions, RowOptions, PlanOptions):
+@dataclass(frozen=True, kw_only=True)
+class PlansOptions(TaskOptions, FileOptions, PlanOptions):
     """Options of `PlansTask`.
 
     Attributes:
         sources: one path for all splits, or {train: ..., validation: ..., test: ...}. m&m's are
             validation: test_human_verified.json, test: test_human_verified_filtered.json.
         tools: the tool list: a JSON file, or its content (see `tools`).
-        name: name of the task.
         best_match: whether the listed alternatives are gold plans, too; the one whose tools have
             the highest F1 with the student's plan counts.
     """
 
-    sources: Places
-    tools: str | Path | Mapping[str, Any] | Sequence[Any]
-    _: KW_ONLY
+    tools: str | Path | Mapping[str, Any] | Sequence[Any] = field(kw_only=False)
     name: str = "plans"
     best_match: bool = False
 
@@ -63,13 +60,6 @@ class PlansTask(Task):
             form=domain.form,
             best_match=options.best_match,
         )
-        source = RowSource(
-            options.sources,
-            read,
-            options,
-            name=options.name,
-            overlap_key=domain.overlap_key,
-            gold_errors=partial(gold_errors, domain),
-            keeps_test_apart=True,
-        )
+        errors = partial(gold_errors, domain)
+        source = RowSource.of(options, read, domain, gold_errors=errors, keeps_test_apart=True)
         self.set_up(source, domain, options, name=options.name)

@@ -27,8 +27,8 @@ from dataenvgym.events import warn_run
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task
-from dataenvgym.tasks.options import THIRDS, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import Place, Places, RowSource
+from dataenvgym.tasks.options import THIRDS, Places, RowOptions, TaskOptions
+from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import HubDataset, SourceRow, read_rows
 from dataenvgym.tasks.source import Source, Split
 
@@ -89,7 +89,7 @@ class Tau2Source(RowSource):
     ) -> None:
         self._package = package
         self._splits = package.splits() if options.tasks is None else None
-        whole: Place = options.task_set if options.tasks is None else options.tasks
+        whole: Places = options.task_set if options.tasks is None else options.tasks
         if options.task_set != "base":
             check_one_of(self._splits or ("base",), task_set=options.task_set)
         if whole == "base" and {"train", "test"} <= (self._splits or {}).keys():
