@@ -88,7 +88,7 @@ def _generating(name: str, folder: str, dtype: str, gguf: str) -> Iterator[int]:
         yield int((found[:, width:] != tokenizer.pad_token_id).sum())
 
 
-def our_generation(folder: str, dtype: str, threads: int = 2) -> Generator[int, None, None]:
+def our_generation(folder: str, dtype: Any, threads: int = 2) -> Generator[int, None, None]:
     """Yields the number of tokens of each round."""
     from dataenvgym.interfaces import SamplingParameters
     from dataenvgym.records import Message

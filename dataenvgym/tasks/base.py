@@ -372,7 +372,20 @@ class Task:
 
     @classmethod
     def evaluation_addition(cls) -> Any:
-        """The domain's addition to evaluations (see `metrics.additions`), or None."""
+        """The class that adds checks, files and a table to evaluations of the task, or None.
+
+        It has these methods, as that of the social scenes:
+
+            of(config, overrides, adapter)      prepare one before its task is built, or None;
+                                                may change the configuration
+            again(settings, directory)          one for samples that are judged again
+            check(task, predictor, instances)   refuse problems before any model is asked
+            begin(task, directory)              prepare to keep what the problems leave, in the
+                                                folder, or (None) in memory
+            sum_up(files, samples, was_drawn=)  write files; return a table with `files`, further
+                                                files by what is in them, and `document()`
+            sum_up_again(files, samples, kept, folder)    the same; `kept` is what `begin` returned
+        """
         return None
 
     @classmethod

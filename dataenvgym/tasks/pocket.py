@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.metadata import entry_points
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -54,33 +54,9 @@ class Exercise:
     steps: Conversation = ()
 
 
-class FamilySkill(Protocol):
-    """A skill of a family, which several phrasings ask for."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def category(self) -> str: ...
-    @property
-    def phrasings(self) -> Sequence[str]: ...
-
-
-class FamilyProblem(Protocol):
-    """A problem of a family without wording; `output` is its gold reply."""
-
-    @property
-    def skill(self) -> FamilySkill: ...
-    @property
-    def answer(self) -> str: ...
-    @property
-    def output(self) -> str: ...
-
-    def worded(self, phrasing: str | None) -> str:
-        """The question in that phrasing, or in symbols (None)."""
-        ...
-
-
-ProblemT = TypeVar("ProblemT", bound=FamilyProblem)
+ProblemT = TypeVar("ProblemT", bound=Any)
+"""A problem without wording: its `skill` (with `name`, `category` and `phrasings`), `answer` and
+`output`, its gold reply, and `worded(phrasing)`, its question in that phrasing or in symbols."""
 
 
 class PocketFamily(ABC, Generic[ProblemT]):
@@ -102,7 +78,7 @@ class PocketFamily(ABC, Generic[ProblemT]):
 
     @property
     @abstractmethod
-    def skills(self) -> Mapping[str, FamilySkill]:
+    def skills(self) -> Mapping[str, Any]:
         """The skills by name."""
 
     @abstractmethod

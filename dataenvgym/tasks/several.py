@@ -66,10 +66,9 @@ class SeveralTasks(Task):
     @takes(SeveralOptions)
     def __init__(self, options: SeveralOptions) -> None:
         changes = _differing(options.sampling, SeveralOptions.sampling)
-        self.tasks = {
-            str(name): _with_sampling(task_of(task), changes)
-            for name, task in options.tasks.items()
-        }
+        self.tasks = {str(name): copy.copy(task_of(task)) for name, task in options.tasks.items()}
+        for task in self.tasks.values():
+            task.sampling = task.sampling.model_copy(update=changes)
         if len(self.tasks) < 2:
             raise ConfigurationError(
                 f"tasks has {', '.join(self.tasks) or 'none'}, expected two or more, such as "
@@ -222,14 +221,6 @@ def _differing(one: SamplingParameters, other: SamplingParameters) -> dict[str, 
     values = SamplingParameters.model_validate(one)
     names = SamplingParameters.model_fields
     return {n: getattr(values, n) for n in names if getattr(values, n) != getattr(other, n)}
-
-
-def _with_sampling(task: Task, changes: Mapping[str, Any]) -> Task:
-    if not changes:
-        return task
-    changed = copy.copy(task)
-    changed.sampling = task.sampling.model_copy(update=dict(changes))
-    return changed
 
 
 def _checked_weights(options: SeveralOptions, tasks: Mapping[str, Task]) -> dict[str, float]:

@@ -6,7 +6,7 @@ directory            a configuration and the folder of its evaluation, and its j
 attribution          `attribute_run`: trains a run's student again without some of its records
 evaluated_run        takes task and student of a run for an evaluation; the split of problems
 
-A domain may add checks, files and a table (`metrics.additions`).
+A domain may add checks, files and a table (`Task.evaluation_addition`).
 
 Samples, metrics and the files in the folder are in `dataenvgym.tasks.metrics`.
 """

@@ -24,7 +24,6 @@ from dataenvgym.runs.config.received import refuse_untrusted
 from dataenvgym.runs.config.resolved import literal
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.storage import hash_files
-from dataenvgym.tasks.metrics.additions import EvaluationAddition
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.metric import JUDGE
 
@@ -38,10 +37,10 @@ _OF_PROBLEMS = frozenset(
 """Options of tasks that choose problems, and change nothing in how samples are judged."""
 
 
-def addition_kind(config: DictConfig) -> type[EvaluationAddition] | None:
-    """The class of the domain's addition to evaluations of this task, or None."""
+def addition_kind(config: DictConfig) -> Any:
+    """See `Task.evaluation_addition`."""
     find = getattr(section_target(config, "task"), "evaluation_addition", None)
-    return None if find is None else cast("type[EvaluationAddition] | None", find())
+    return None if find is None else find()
 
 
 def evaluation_settings(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -53,7 +53,6 @@ from dataenvgym.runs.evaluation.evaluated_run import (
 from dataenvgym.tasks.adapted_task import one_by_one
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.domain import warn_of_unread
-from dataenvgym.tasks.metrics.additions import AddedTable, EvaluationAddition
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import JudgedSamples, judge_samples
 from dataenvgym.tasks.metrics.metric import parse_metric, parse_metrics, quoted_metrics
@@ -88,7 +87,7 @@ class Evaluation:
     results: EvaluationResults
     usage: StudentUsage | None
     costs: EvaluationCosts | None
-    added: AddedTable | None
+    added: Any
     task: Task
     split: str
     student: str
@@ -135,7 +134,7 @@ class Prepared(NamedTuple):
     settings: DictConfig
     student: Student
     task: Task
-    addition: EvaluationAddition | None
+    addition: Any
     directory: Path
     files: EvaluationFiles
 

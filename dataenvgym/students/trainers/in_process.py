@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import PositiveInt
 
-from dataenvgym.errors import DatasetFormatError, TrainingError
+from dataenvgym.errors import DatasetFormatError
 from dataenvgym.records import TrainingDatum
 from dataenvgym.storage import publishing, write_jsonl
 from dataenvgym.students.llama_factory import (
@@ -20,9 +20,7 @@ from dataenvgym.students.llama_factory import (
 from dataenvgym.students.llama_factory.training_config import refuse_options_of_one_training
 from dataenvgym.students.trainers.support import (
     STAGES,
-    check_cut,
     examples_of,
-    kept_turns,
     refuse_unsupported,
 )
 
@@ -153,9 +151,9 @@ def prepare(
 
     from dataenvgym.students.trainers import adapters
     from dataenvgym.students.trainers.compute import is_large
-    from dataenvgym.students.trainers.examples import padding_token
+    from dataenvgym.students.trainers.examples import padding_token, with_all_labels, without_labels
     from dataenvgym.students.trainers.large import release_memory
-    from dataenvgym.students.trainers.objectives import ScoredTurns, padder
+    from dataenvgym.students.trainers.objectives import DPO, KTO, CrossEntropy, ScoredTurns, padder
     from dataenvgym.students.trainers.scored import ScoredLoss
     from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
 
@@ -177,43 +175,18 @@ def prepare(
     is_relative = config.stage == "scored" and ScoredLoss.of(dict(config)).is_relative
     model.train(not is_relative and config.stage not in ("dpo", "kto"))
     adapters.speed_up_layers(model)
+    found = examples_of(config, records, tokenizer)
+    pad = padder(padding_token(tokenizer), model.device)
+    assert not left_out or config.stage == "sft", "records are left out in stage sft only"
     if config.stage == "scored":
-        kept = kept_turns(cast(Any, records), tokenizer, config.cutoff_len)
-        pad = padder(padding_token(tokenizer), model.device)
-        return model, ScoredTurns(kept, config, pad, model, run, _reference(config, base))
-    return model, _objective(config, records, tokenizer, base, run, left_out)
-
-
-def _objective(
-    config: TrainingConfig,
-    records: list[TrainingDatum],
-    tokenizer: Any,
-    base: Any,
-    run: Run,
-    left_out: Collection[int],
-) -> Objective:
-    from dataenvgym.students.trainers.examples import padding_token, with_all_labels, without_labels
-    from dataenvgym.students.trainers.objectives import DPO, KTO, CrossEntropy, padder
-
-    stage, cutoff = config.stage, config.cutoff_len
-    # LLaMA-Factory's blocks are one token shorter than its cutoff_len
-    room = cutoff - 1 if config.packing else cutoff
-    found = examples_of(stage, records, tokenizer, room, packing=config.packing)
-    if not found:
-        raise TrainingError(
-            f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
-            "out: set packing to False, or cutoff_len lower"
-        )
-    check_cut(found, cutoff, are_texts=stage == "pt")
-    pad = padder(padding_token(tokenizer), base.device)
-    assert not left_out or stage == "sft", "records are left out in stage sft only"
-    if stage in ("sft", "pt"):
-        if stage == "sft" and config.extra.get("train_on_prompt"):
-            found = [with_all_labels(example) for example in found]
-        kept = [without_labels(e) if i in left_out else e for i, e in enumerate(found)]
-        return CrossEntropy(kept, pad)
-    make = DPO if stage == "dpo" else KTO
-    return make(found, config, pad, _reference(config, base), run)
+        return model, ScoredTurns(found, config, pad, model, run, _reference(config, base))
+    if config.stage in ("dpo", "kto"):
+        make = DPO if config.stage == "dpo" else KTO
+        return model, make(found, config, pad, _reference(config, base), run)
+    if config.stage == "sft" and config.extra.get("train_on_prompt"):
+        found = [with_all_labels(example) for example in found]
+    kept = [without_labels(e) if i in left_out else e for i, e in enumerate(found)]
+    return model, CrossEntropy(kept, pad)
 
 
 def _reference(config: TrainingConfig, base: Any) -> Any:

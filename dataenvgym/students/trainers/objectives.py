@@ -23,8 +23,9 @@ A reference is the output of a frozen model; it is computed once, before trainin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -295,9 +296,7 @@ def _references(
         with torch.no_grad():
             return log_probabilities(model, pad([examples[i] for i in part]), discount)[0]
 
-    order, parts = by_length(examples, model)
-    sums = torch.cat(run(compute, parts))
-    return sums[torch.tensor(order, device=sums.device).argsort()]
+    return torch.stack(of_each(examples, model, run, compute))
 
 
 def _log_probabilities(
@@ -312,10 +311,16 @@ def _log_probabilities(
         counts = batch.of_examples(learned.sum(1)).tolist()
         return list(torch.split(each[learned], counts))
 
+    return of_each(examples, model, run, compute)
+
+
+def of_each(
+    examples: Sequence[Example], model: Any, run: Run, compute: Callable[[list[int]], Iterable[Any]]
+) -> list[Any]:
+    """The result of each example, in order; `compute` gives those of some positions."""
     order, parts = by_length(examples, model)
-    found = (row for rows in run(compute, parts) for row in rows)
-    placed = dict(zip(order, found, strict=True))
-    return [placed[i] for i in range(len(examples))]
+    found = dict(zip(order, chain.from_iterable(run(compute, parts)), strict=True))
+    return [found[i] for i in range(len(examples))]
 
 
 def by_length(examples: Sequence[Example], model: Any) -> tuple[list[int], list[list[int]]]:

@@ -6,7 +6,6 @@ Each function gets training files (`TrainingConfig`) as a trainer does, and keep
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,9 +23,9 @@ from dataenvgym.students.trainers.examples import (
 from dataenvgym.students.trainers.in_process import needed, training
 from dataenvgym.students.trainers.objectives import (
     CrossEntropy,
-    by_length,
     log_probabilities,
     logs_of_labels,
+    of_each,
     padder,
 )
 from dataenvgym.students.trainers.row_adapters import Block, row_adapters, with_row_adapters
@@ -48,9 +47,7 @@ def losses(config: TrainingConfig, threads: int, device: str) -> list[float]:
                 sums, lengths = log_probabilities(model, batch)
             return cast(list[float], (-sums / lengths.clamp(min=1)).tolist())
 
-        order, parts = by_length(objective.examples, model)
-        found = dict(zip(order, chain.from_iterable(begun.run(compute, parts)), strict=True))
-    return [found[i] for i in range(len(found))]
+        return of_each(objective.examples, model, begun.run, compute)
 
 
 def influences(

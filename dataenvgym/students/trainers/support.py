@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -21,7 +21,7 @@ from dataenvgym.events import warn_run
 from dataenvgym.records import ScoredDatum, TrainingDatum
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, stage_of
 from dataenvgym.students.trainers import examples
-from dataenvgym.students.trainers.examples import Example, Judged, Pair, Scored
+from dataenvgym.students.trainers.examples import Example, Pair, Scored
 
 STAGES = ("sft", "pt", "dpo", "kto", "scored")
 
@@ -165,7 +165,13 @@ def check_cut(found: Sequence[Any], cutoff: int, *, are_texts: bool = False) -> 
     Raises:
         TrainingError: if all records are cut, and they are not texts.
     """
-    cut = [len(one.tokens) + one.n_cut for one in map(_longest, found) if one.n_cut]
+    whole: list[Example] = [
+        max(one.chosen, one.rejected, key=lambda side: side.n_cut)
+        if isinstance(one, Pair)
+        else getattr(one, "example", one)
+        for one in found
+    ]
+    cut = [len(one.tokens) + one.n_cut for one in whole if one.n_cut]
     if not cut:
         return
     facts = (
@@ -179,12 +185,6 @@ def check_cut(found: Sequence[Any], cutoff: int, *, are_texts: bool = False) -> 
             "or the tools that it declares)"
         )
     warn_run(f"{facts}: set trainer.cutoff_len higher to learn them whole")
-
-
-def _longest(found: Example | Pair | Judged) -> Example:
-    if isinstance(found, Pair):
-        return max(found.chosen, found.rejected, key=lambda side: side.n_cut)
-    return found.example if isinstance(found, Judged) else found
 
 
 def kept_turns(records: Sequence[ScoredDatum], tokenizer: Any, cutoff: int) -> list[Scored]:
@@ -241,21 +241,37 @@ def check_before(config: TrainingConfig) -> None:
         stage = "dpo" if config.stage == "rm" else config.stage
         if not all(stage_of(record) == stage for record in records):
             return
-        if stage == "scored":
-            kept_turns(cast(Any, records), tokenizer, config.cutoff_len)
-        else:
-            found = examples_of(stage, records, tokenizer, config.cutoff_len)
-            check_cut(found, config.cutoff_len, are_texts=stage == "pt")
+        examples_of(config.with_options(stage=stage), records, tokenizer)
 
 
-def examples_of(
-    stage: str, records: Any, tokenizer: Any, cutoff: int, *, packing: bool = False
-) -> list[Any]:
-    """The examples of a stage: `Example`, `Pair` in `dpo`, `Judged` in `kto`."""
-    if stage == "sft":
-        return examples.supervised_examples(records, tokenizer, cutoff)
+def examples_of(config: TrainingConfig, records: Any, tokenizer: Any) -> list[Any]:
+    """The examples of a stage: `Example`, `Pair` in `dpo`, `Judged` in `kto`, `Scored`.
+
+    Warns of what is cut.
+
+    Raises:
+        TrainingError: if all records are cut, or packed texts fill no block.
+    """
+    stage, cutoff = config.stage, config.cutoff_len
+    if stage == "scored":
+        return kept_turns(records, tokenizer, cutoff)
     if stage == "pt":
-        return examples.text_examples(records, tokenizer, cutoff, packing=packing)
-    if stage == "dpo":
-        return examples.preference_examples(records, tokenizer, cutoff)
-    return examples.judged_examples(records, tokenizer, cutoff)
+        # LLaMA-Factory's blocks are one token shorter than its cutoff_len
+        room = cutoff - 1 if config.packing else cutoff
+        found: list[Any] = [
+            *examples.text_examples(records, tokenizer, room, packing=config.packing)
+        ]
+        if not found:
+            raise TrainingError(
+                f"the texts do not fill one block of {room} tokens, and packing leaves the rest "
+                "out: set packing to False, or cutoff_len lower"
+            )
+    else:
+        make: Any = {
+            "sft": examples.supervised_examples,
+            "dpo": examples.preference_examples,
+            "kto": examples.judged_examples,
+        }[stage]
+        found = make(records, tokenizer, cutoff)
+    check_cut(found, cutoff, are_texts=stage == "pt")
+    return found

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import ContextThreadPool
@@ -23,7 +24,6 @@ from dataenvgym.storage import publishing, write_json, write_models, write_text
 from dataenvgym.tasks.adapted_task import known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.judging import RubricJudge
-from dataenvgym.tasks.metrics.additions import AddedTable, EvaluationAddition
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import judge_samples
 from dataenvgym.tasks.metrics.metric import ERROR_RATE, Metric
@@ -206,7 +206,7 @@ class RescoringResult:
     after: EvaluationResults
     asked: int
     n_gone: int
-    added: AddedTable | None
+    added: Any
 
 
 def rescore_folder(
@@ -218,7 +218,7 @@ def rescore_folder(
     settings: str | None = None,
     judge: RubricJudge | None = None,
     asked: int | None = None,
-    addition: EvaluationAddition | None = None,
+    addition: Any = None,
 ) -> RescoringResult:
     """Judge the first `samples` samples of every instance again; write `rescored-NNN/`.
 
