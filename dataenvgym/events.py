@@ -385,7 +385,6 @@ def checked_key(key: str, where: str) -> str:
     Raises:
         ConfigurationError: if it has other characters that cannot be sent. It is not shown.
     """
-    keep_secret(key)
     keep_secret(key := key.strip())
     if not (key.isascii() and key.isprintable()):
         raise ConfigurationError(

@@ -3,8 +3,7 @@
 Teacher, StudentTeacher (teacher)   ask a server, or the student
 └── MeteredTeacher (metered_teacher)   `ask`, from any thread
     ├── FolderCache, RedisCache (cache)   stored replies
-    └── TeacherLog (teacher_log)   every call, one line each, and their cost, in the run directory
-        └── Account (budget)       costs so far, and the rest of the budget
+    └── TeacherLog (teacher_log)   the account, and every call, one line each, in the run directory
 ChatClient (client)       used by the rest of the package, from any thread
 └── Dispatcher (dispatcher)   its queue and its requests, in one event loop
     ├── LoopThread (loop)     that loop, in a daemon thread

@@ -1,15 +1,16 @@
-"""The budget of a teacher, the account that enforces it, and what was spent: `usage.json`."""
+"""The budget and the price of a teacher, and what was spent: `usage.json`."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field, NonNegativeInt, ValidationError
 
-from dataenvgym.errors import ConfigurationError, first_fault
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.options import Free, Given
 from dataenvgym.records import Model
 from dataenvgym.storage import read_json
 
@@ -73,6 +74,9 @@ def read_usage(directory: Path) -> TeacherUsage | None:
     return usage.model_copy(update=update)
 
 
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
 class Price(Model):
     """US dollars for a million tokens.
 
@@ -82,8 +86,8 @@ class Price(Model):
         completion: of answers.
     """
 
-    prompt: float = Field(ge=0.0, allow_inf_nan=False)
-    completion: float = Field(ge=0.0, allow_inf_nan=False)
+    prompt: Amount
+    completion: Amount
 
 
 def cost_of(
@@ -107,120 +111,26 @@ def parse_price(price: Price | Mapping[str, float] | None, *, name: str = "price
         ) from error
 
 
-class Budget(Model):
-    """Limits for a whole run; None is unlimited.
+@dataclass(frozen=True, kw_only=True)
+class MeterOptions:
+    """The options of every teacher.
 
     Attributes:
-        max_requests: kept exactly, also across kills: no further request is made.
+        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
+        max_requests: the most requests of the run, kept exactly, also across kills; None is
+            unlimited.
         max_tokens: of prompts and completions. After this number, no request is made. Requests in
             progress are completed, so the sum exceeds the limit by their tokens. Answers that a
             killed run did not receive are not counted.
-        max_cost: in US dollars, kept like `max_tokens`.
+        max_cost: in US dollars, kept like `max_tokens`; needs a price.
+        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
+            unknown.
+        directory: the run directory; None keeps no transcript, and counts in memory.
     """
 
-    max_requests: int | None = Field(default=None, ge=0, strict=True)
-    max_tokens: int | None = Field(default=None, ge=0, strict=True)
-    max_cost: float | None = Field(default=None, ge=0.0, allow_inf_nan=False, strict=True)
-
-
-class Account:
-    """Counts the requests to a teacher, from several threads, and reports when the budget is spent.
-
-    Args:
-        price: None if it is unknown; the cost is then None.
-        usage: the amounts spent before.
-    """
-
-    def __init__(self, budget: Budget, price: Price | None, usage: TeacherUsage) -> None:
-        self._budget = budget
-        self._price = price
-        self._usage = usage
-        self._lock = threading.RLock()
-
-    @property
-    def usage(self) -> TeacherUsage:
-        """The amounts spent so far, including requests in progress."""
-        with self._lock:
-            usage = self._usage
-            is_known = not usage.uncounted and not usage.unanswered
-            # from all tokens at once: a sum of many small costs would drift
-            cost = self.cost_of(usage.prompt_tokens, usage.completion_tokens) if is_known else None
-            return usage.model_copy(update={"cost": cost})
-
-    def reserve(self) -> str | None:
-        """Enter one request, to be made now; or return why the budget does not allow it."""
-        with self._lock:
-            usage, budget = self._usage, self._budget
-            cost = self.cost_of(usage.prompt_tokens, usage.completion_tokens)
-            tokens = usage.prompt_tokens + usage.completion_tokens
-            for name, limit, spent, text in (
-                ("max_requests", budget.max_requests, usage.requests, f"{usage.requests} requests"),
-                ("max_tokens", budget.max_tokens, tokens, f"{tokens} tokens"),
-                ("max_cost", budget.max_cost, cost, f"${cost or 0.0:.4f}"),
-            ):
-                if limit is not None and spent is not None and spent >= limit:
-                    return (
-                        f"the teacher's budget is spent: {text}, and teacher.{name} is {limit:g}; "
-                        f"to continue, set a higher teacher.{name}"
-                    )
-            self.add(requests=1, unanswered=1)
-            return None
-
-    def count(self, outcome: Reply | Failure) -> None:
-        """Enter the outcome of a request.
-
-        Raises:
-            ConfigurationError: if the server does not count tokens, and the budget needs them.
-        """
-        with self._lock:
-            if isinstance(outcome, Failure):
-                self.add(failed=1, unanswered=-1)
-                return
-            counts = outcome.prompt_tokens, outcome.completion_tokens
-            self.add(
-                prompt_tokens=counts[0] or 0,
-                completion_tokens=counts[1] or 0,
-                uncounted=int(None in counts),
-                unanswered=-1,
-            )
-            limits = ("max_tokens", "max_cost")
-            limit = next((name for name in limits if getattr(self._budget, name) is not None), None)
-            if None in counts and limit is not None:
-                raise ConfigurationError(
-                    f"{limit} is set, and the teacher's server does not say how many tokens an "
-                    "answer took: limit its max_requests instead"
-                )
-
-    def add(self, **counts: int) -> None:
-        """Add to these fields of the usage, such as `cached=1`."""
-        with self._lock:
-            sums = {name: getattr(self._usage, name) + n for name, n in counts.items()}
-            self._usage = self._usage.model_copy(update=sums)
-
-    def cost_of(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-        """US dollars for these tokens; None if that is unknown."""
-        return cost_of(self._price, prompt_tokens, completion_tokens)
-
-
-def parse_budget(
-    max_requests: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    price: Price | None,
-) -> Budget:
-    """The budget in a configuration.
-
-    Raises:
-        ConfigurationError: for an invalid limit, and for one in money if the price of the model
-            is unknown.
-    """
-    try:
-        budget = Budget(max_requests=max_requests, max_tokens=max_tokens, max_cost=max_cost)
-    except ValidationError as error:
-        raise ConfigurationError(f"{first_fault(error)}; null is no limit") from None
-    if max_cost is not None and price is None:
-        raise ConfigurationError(
-            f"max_cost is {max_cost!r}, and the price of the model is not known: set price, such "
-            "as {prompt: 0.15, completion: 0.6}, or limit max_tokens instead"
-        )
-    return budget
+    cache: Free[str | Path | None] = None
+    max_requests: Free[NonNegativeInt | None] = None
+    max_tokens: Free[NonNegativeInt | None] = None
+    max_cost: Free[Amount | None] = None
+    price: Free[Price | Mapping[str, float] | None] = None
+    directory: Given[str | Path | None] = None

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from dataenvgym.errors import ConfigurationError, PredictionError, check_above, check_at_least, need
+from dataenvgym.errors import ConfigurationError, PredictionError, need
 from dataenvgym.events import checked_key, keep_key, keep_secret, keep_secrets_of, without_secrets
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.options import takes
@@ -47,9 +47,6 @@ class ChatClient:
 
     @takes(ClientOptions)
     def __init__(self, given: ClientOptions) -> None:
-        check_at_least(1, concurrency=given.concurrency)
-        check_at_least(0, retries=given.retries)
-        check_above(0, timeout=given.timeout)
         key = checked_key(given.api_key, "api_key") if given.api_key else None
         keep_secrets_of(given.base_url)
         self.base_url = _normalized(given.base_url)

@@ -10,24 +10,24 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Any
 
-from dataenvgym.errors import BudgetSpentError, DataEnvGymError
-from dataenvgym.events import Count, counting
+from dataenvgym.errors import BudgetSpentError, ConfigurationError, DataEnvGymError
+from dataenvgym.events import counting
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
-from dataenvgym.options import Free, Given
 from dataenvgym.records import Conversation
 from dataenvgym.seeding import derive_seed
-from dataenvgym.teachers.budget import Price, TeacherUsage, parse_budget, parse_price
+from dataenvgym.teachers.budget import MeterOptions, TeacherUsage, cost_of, parse_price
 from dataenvgym.teachers.cache import open_cache, request_key
-from dataenvgym.teachers.teacher_log import Line, TeacherCall, TeacherLog
+from dataenvgym.teachers.teacher_log import TeacherCall, TeacherLog
 
 RequestOutcome = Reply | Failure
 _SEEDS = 2**31  # some servers accept no larger ones
@@ -48,26 +48,6 @@ class TeacherRequest:
     conversation: Conversation
     sampling: SamplingParameters
     sample: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeterOptions:
-    """The options of every teacher.
-
-    Attributes:
-        cache: None for none, a folder, or a Redis server ("redis://HOST:PORT").
-        max_requests, max_tokens, max_cost: the budget of the run (see `Budget`); None is unlimited.
-        price: `{prompt: ..., completion: ...}` in US dollars for a million tokens; None if it is
-            unknown.
-        directory: the run directory; None keeps no transcript, and counts in memory.
-    """
-
-    cache: Free[str | Path | None] = None
-    max_requests: Free[int | None] = None
-    max_tokens: Free[int | None] = None
-    max_cost: Free[float | None] = None
-    price: Free[Price | Mapping[str, float] | None] = None
-    directory: Given[str | Path | None] = None
 
 
 class MeteredTeacher(ABC):
@@ -92,15 +72,17 @@ class MeteredTeacher(ABC):
     def __init__(self, model: str, concurrency: int, given: MeterOptions) -> None:
         self.model = model
         self.cache = None if given.cache is None else open_cache(given.cache)
-        self._price = parse_price(given.price)
-        self._budget = parse_budget(
-            given.max_requests, given.max_tokens, given.max_cost, self._price
-        )
-        self._directory = None if given.directory is None else Path(given.directory)
         self.is_tried = True
         self.slots = threading.Semaphore(concurrency)
+        self._given = given
         self._lock = threading.Lock()
         self._opened: TeacherLog | None = None
+        self._price = parse_price(given.price)
+        if given.max_cost is not None and self._price is None:
+            raise ConfigurationError(
+                f"max_cost is {given.max_cost!r}, and the price of the model is not known: set "
+                "price, such as {prompt: 0.15, completion: 0.6}, or limit max_tokens instead"
+            )
 
     @abstractmethod
     def identity(self) -> str:
@@ -137,166 +119,152 @@ class MeteredTeacher(ABC):
         """
         if not conversations:
             return []
-        log, title = self._log, f"teacher calls ({purpose})"
+        requests = _numbered(conversations, sampling)
+        log, cache, keys = self._log, self.cache, list[str]()
+        outcomes: dict[int, RequestOutcome] = {}
+        counted = counting(f"teacher calls ({purpose})", len(requests))
         try:
-            with log.lines(len(conversations)) as lines, counting(title, len(lines)) as count:
-                return _Asked(self, log, lines, count, purpose).answers(conversations, sampling)
+            with log.lines(len(requests)) as lines, counted as count:
+
+                def settle(
+                    at: TeacherRequest, outcome: RequestOutcome, seconds: float | None = None
+                ) -> None:
+                    """Keep an outcome and write its line; without seconds, it is from the cache."""
+                    outcomes[at.position], call = self._priced(at, outcome, purpose, seconds)
+                    log.write(lines[at.position], call)
+                    count.add()
+
+                if cache is not None:
+                    identity = self.identity()
+                    keys += [
+                        request_key(identity, self.body(r), r.sampling, r.sample) for r in requests
+                    ]
+                    for request, reply in zip(requests, cache.get(keys), strict=True):
+                        if reply is not None:
+                            log.add(cached=1)
+                            settle(request, reply)
+                waiting = deque(r for r in requests if r.position not in outcomes)
+                with closing(self._answered(waiting)) as answered:
+                    for request, future, seconds in answered:
+                        error: DataEnvGymError | None = None
+                        try:
+                            outcome = future.result()
+                        except DataEnvGymError as raised:  # nothing can be asked
+                            error, outcome = raised, Failure(reason=str(raised), outage=True)
+                        used = outcome
+                        if cache is not None and isinstance(outcome, Reply):
+                            used = cache.put(keys[request.position], outcome)
+                        settle(request, used, seconds)
+                        log.count(outcome)
+                        if error is not None:
+                            raise error
+                if waiting:
+                    log.add(unasked=len(waiting))
+                    if not outcomes:
+                        raise BudgetSpentError(log.spent())
+                unasked = Failure(reason=f"not asked: {log.spent()}", outage=True)
+                return [outcomes.get(r.position, unasked) for r in requests]
         finally:
             log.save()
 
-    def count_malformed(self, n: int = 1) -> None:
-        """Count answers that could not be used, in `usage.malformed`."""
-        self._log.account.add(malformed=n)
-        self._log.save()
-
-    @property
-    def usage(self) -> TeacherUsage:
-        """Requests and costs so far, including those before the run was resumed."""
-        return self._log.account.usage
-
-    @property
-    def _log(self) -> TeacherLog:
-        with self._lock:
-            if self._opened is None:
-                self._opened = TeacherLog(self._directory, self._budget, self._price)
-            return self._opened
-
-
-class _Asked:
-    """One call to `ask`; the calling thread takes replies in the order of their arrival."""
-
-    def __init__(
-        self,
-        teacher: MeteredTeacher,
-        log: TeacherLog,
-        lines: list[Line],
-        count: Count,
-        purpose: str,
-    ) -> None:
-        self._teacher = teacher
-        self._log = log
-        self._lines = lines
-        self._count = count
-        self._purpose = purpose
-        self._keys: list[str] = []  # in the cache, by position; only with a cache
-        self._outcomes: dict[int, RequestOutcome] = {}
-        self._open: dict[int, Future[RequestOutcome]] = {}
-        self._n_held = 0  # of the teacher's slots
-        self._ended: SimpleQueue[tuple[TeacherRequest, float]] = SimpleQueue()  # and its seconds
-
-    def answers(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> list[RequestOutcome]:
-        """The result of each conversation; see `MeteredTeacher.ask`."""
-        requests = _numbered(conversations, sampling)
-        if (cache := self._teacher.cache) is not None:
-            body, identity = self._teacher.body, self._teacher.identity()
-            self._keys = [request_key(identity, body(r), r.sampling, r.sample) for r in requests]
-            for request, reply in zip(requests, cache.get(self._keys), strict=True):
-                if reply is not None:
-                    self._log.account.add(cached=1)
-                    self._settle(request, reply, seconds=0.0, cached=True)
-        waiting = deque(r for r in requests if r.position not in self._outcomes)
-        if (spent := self._ask(waiting)) is not None:
-            self._log.account.add(unasked=len(waiting))
-            if not self._outcomes:
-                raise BudgetSpentError(spent)
-        unasked = Failure(reason=f"not asked: {spent}", outage=True)
-        return [self._outcomes.get(r.position, unasked) for r in requests]
-
-    def _ask(self, waiting: deque[TeacherRequest]) -> str | None:
-        """Send waiting requests as far as the budget allows; return why it allows no more."""
-        teacher, spent = self._teacher, None
+    def _answered(
+        self, waiting: deque[TeacherRequest]
+    ) -> Generator[tuple[TeacherRequest, Future[RequestOutcome], float], None, None]:
+        """Send requests as far as the budget allows; yield each when it ends, with its seconds."""
+        ended: SimpleQueue[tuple[TeacherRequest, Future[RequestOutcome], float]] = SimpleQueue()
+        open_: dict[int, Future[RequestOutcome]] = {}
+        n_held = 0  # of the slots
         try:
-            while self._open or (waiting and spent is None):
+            while True:
                 batch: list[TeacherRequest] = []
-                while waiting and spent is None:
-                    is_busy = bool(self._open or batch)
-                    # wait for a place among the requests only if nothing else can be done
-                    if (is_busy and not teacher.is_tried) or not teacher.slots.acquire(
-                        blocking=not is_busy
-                    ):
+                # wait for a place among the requests only if nothing else can be done
+                while (
+                    waiting
+                    and (self.is_tried or not (open_ or batch))
+                    and self.slots.acquire(blocking=not (open_ or batch))
+                ):
+                    n_held += 1
+                    if not self._log.reserve():
+                        n_held -= 1
+                        self.slots.release()
                         break
-                    self._n_held += 1
-                    if (spent := self._log.account.reserve()) is None:
-                        batch.append(waiting.popleft())
-                    else:
-                        self._free()
+                    batch.append(waiting.popleft())
                 if batch:
-                    began = time.perf_counter()
                     self._log.begin(len(batch))
-                    for request, future in zip(batch, teacher.send(batch), strict=True):
-                        self._open[request.position] = future
-                        future.add_done_callback(partial(self._pass_on, request, began))
-                if self._open:
-                    with suppress(Empty):  # wait for the very first one only so long
-                        self._take(*self._ended.get(timeout=None if teacher.is_tried else _AHEAD_S))
-                    teacher.is_tried = True
-                while not self._ended.empty():
-                    self._take(*self._ended.get())
+                    pass_on = partial(_pass_on, ended, time.perf_counter())
+                    for request, future in zip(batch, self.send(batch), strict=True):
+                        open_[request.position] = future
+                        future.add_done_callback(partial(pass_on, request))
+                if not open_:
+                    return
+                with suppress(Empty):  # wait for the very first one only so long
+                    timeout = None if self.is_tried else _AHEAD_S
+                    while True:
+                        one = ended.get(timeout=timeout)
+                        del open_[one[0].position]
+                        yield one
+                        n_held -= 1
+                        self.slots.release()
+                        timeout = 0.0
+                self.is_tried = True
                 self._log.save(soon=True)
         finally:
-            for future in self._open.values():  # still open after an error
+            for future in open_.values():  # still open after an error
                 future.cancel()
-            while self._n_held:
-                self._free()
-        return spent
+            if n_held:
+                self.slots.release(n_held)
 
-    def _free(self) -> None:
-        self._n_held -= 1
-        self._teacher.slots.release()
-
-    def _pass_on(self, request: TeacherRequest, began: float, _: Future[RequestOutcome]) -> None:
-        """Pass an outcome from the thread of the answer to the thread that asked."""
-        self._ended.put((request, time.perf_counter() - began))
-
-    def _take(self, request: TeacherRequest, seconds: float) -> None:
-        error: DataEnvGymError | None = None
-        outcome: RequestOutcome
-        try:
-            try:
-                outcome = self._open[request.position].result()
-            except DataEnvGymError as raised:  # nothing can be asked
-                error, outcome = raised, Failure(reason=str(raised), outage=True)
-            used = outcome
-            if self._teacher.cache is not None and isinstance(outcome, Reply):
-                used = self._teacher.cache.put(self._keys[request.position], outcome)
-            self._settle(request, used, seconds=seconds, cached=False)
-            self._log.account.count(outcome)
-            if error is not None:
-                raise error
-        finally:
-            del self._open[request.position]
-            self._free()
-
-    def _settle(
-        self, request: TeacherRequest, outcome: RequestOutcome, *, seconds: float, cached: bool
-    ) -> None:
-        cost_of = self._log.account.cost_of
+    def _priced(
+        self, request: TeacherRequest, outcome: RequestOutcome, purpose: str, seconds: float | None
+    ) -> tuple[RequestOutcome, TeacherCall]:
+        """The outcome with its cost, and its line in the transcript."""
         reply, reason = (outcome, None) if isinstance(outcome, Reply) else (None, outcome.reason)
         tokens = (reply.prompt_tokens, reply.completion_tokens) if reply else (None, None)
-        self._outcomes[request.position] = (
-            reply.model_copy(update={"cost": cost_of(*tokens)}) if reply else outcome
-        )
-        tokens = (0, 0) if cached else tokens
-        call = TeacherCall(
+        if reply is not None:
+            outcome = reply.model_copy(update={"cost": cost_of(self._price, *tokens)})
+        tokens = (0, 0) if seconds is None else tokens
+        return outcome, TeacherCall(
             time=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            purpose=self._purpose,
-            model=self._teacher.model,
+            purpose=purpose,
+            model=self.model,
             messages=request.conversation,
             sampling=request.sampling,
             sample=request.sample,
             reply=None if reply is None else reply.text,
             finish_reason=None if reply is None else reply.finish_reason,
             failure=reason,
-            cached=cached,
+            cached=seconds is None,
             prompt_tokens=tokens[0],
             completion_tokens=tokens[1],
-            cost=cost_of(*tokens),
-            seconds=round(seconds, 3),
+            cost=cost_of(self._price, *tokens),
+            seconds=round(seconds or 0.0, 3),
         )
-        self._count.add()
-        self._log.write(self._lines[request.position], call)
+
+    def count_malformed(self, n: int = 1) -> None:
+        """Count answers that could not be used, in `usage.malformed`."""
+        self._log.add(malformed=n)
+        self._log.save()
+
+    @property
+    def usage(self) -> TeacherUsage:
+        """Requests and costs so far, including those before the run was resumed."""
+        return self._log.usage
+
+    @property
+    def _log(self) -> TeacherLog:
+        with self._lock:
+            if self._opened is None:
+                folder = self._given.directory
+                folder = None if folder is None else Path(folder)
+                self._opened = TeacherLog(folder, self._given, self._price)
+            return self._opened
+
+
+def _pass_on(
+    ended: SimpleQueue[Any], began: float, request: TeacherRequest, future: Future[RequestOutcome]
+) -> None:
+    """Pass an outcome from the thread of the answer to the thread that asked."""
+    ended.put((request, future, time.perf_counter() - began))
 
 
 def _numbered(

@@ -149,15 +149,12 @@ def read_prompt(file: str | Path) -> Prompt:
 
 
 def _parsed(content: Any, where: str) -> Prompt:
-    if not isinstance(content, Mapping):
-        raise ConfigurationError(f"{where} is {content!r}, expected `user: ...` and `system: ...`")
     try:
-        return Prompt.model_validate(dict(content))
+        return Prompt.model_validate(dict(content) if isinstance(content, Mapping) else content)
     except ValidationError as error:
-        name = str(*error.errors()[0]["loc"][:1])
         raise ConfigurationError(
-            f"{where}, {first_fault(error)}.{did_you_mean(name, Prompt.model_fields)} "
-            "A prompt has `user` and may have `system` and `form`, all text"
+            f"{where}: {first_fault(error)}. A prompt has `user` and may have `system` and `form`, "
+            "all text"
         ) from error
 
 

@@ -12,20 +12,16 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue
+from pydantic import JsonValue, NonNegativeInt, PositiveFloat, PositiveInt
 
 from dataenvgym import exact_json
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, can, predict_with_schema
 from dataenvgym.options import Free, takes
 from dataenvgym.storage import hash_files
+from dataenvgym.teachers.budget import MeterOptions
 from dataenvgym.teachers.client import ChatClient, key_from
-from dataenvgym.teachers.metered_teacher import (
-    MeteredTeacher,
-    MeterOptions,
-    RequestOutcome,
-    TeacherRequest,
-)
+from dataenvgym.teachers.metered_teacher import MeteredTeacher, RequestOutcome, TeacherRequest
 from dataenvgym.teachers.payloads import RequestForm, chat_payload
 
 
@@ -53,9 +49,9 @@ class TeacherOptions(MeterOptions):
     base_url: Free[str] = "https://api.openai.com/v1"
     api_key_variable: Free[str | None] = "OPENAI_API_KEY"
     api_key_header: Free[str | None] = None
-    concurrency: Free[int] = 32
-    timeout: Free[float] = 120.0
-    retries: Free[int] = 4
+    concurrency: Free[PositiveInt] = 32
+    timeout: Free[PositiveFloat] = 120.0
+    retries: Free[NonNegativeInt] = 4
     max_tokens_field: Free[str] = "max_completion_tokens"
     fields: Mapping[str, JsonValue] | None = None
 
@@ -66,14 +62,11 @@ class Teacher(MeteredTeacher):
     A request without an answer in time becomes a failure after some more tries.
 
     Raises:
-        ConfigurationError: for an invalid value, a missing key, and for `max_cost` without a
-            price.
+        ConfigurationError: for a missing key, and for `max_cost` without a price.
     """
 
     @takes(TeacherOptions)
     def __init__(self, given: TeacherOptions) -> None:
-        if given.fields is not None and not isinstance(given.fields, Mapping):
-            raise ConfigurationError(f"fields is {given.fields!r}, expected values by name or null")
         self._form = RequestForm(given.max_tokens_field, dict(given.fields or {}))
         self._client = ChatClient(
             given.base_url,
@@ -125,7 +118,7 @@ class StudentTeacherOptions(MeterOptions):
     """
 
     predictor: PredictorInterface = field(kw_only=False)
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
 
 
 class StudentTeacher(MeteredTeacher):
@@ -138,14 +131,13 @@ class StudentTeacher(MeteredTeacher):
     `max_tokens` and `max_cost` need a predictor that counts tokens, as servers do.
 
     Raises:
-        ConfigurationError: for an invalid value, for `max_cost` without a price, and for a cache
-            with a predictor that has no `describe`.
+        ConfigurationError: for `max_cost` without a price, and for a cache with a predictor that
+            has no `describe`.
     """
 
     @takes(StudentTeacherOptions)
     def __init__(self, given: StudentTeacherOptions) -> None:
         predictor, cache = given.predictor, given.cache
-        check_at_least(1, batch_size=given.batch_size)
         if cache is not None and not can(predictor, "describe"):
             raise ConfigurationError(
                 f"cache is {str(cache)!r}, and {type(predictor).__name__} does not say who it is: "

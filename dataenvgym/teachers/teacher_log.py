@@ -28,17 +28,17 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dataenvgym import exact_json
-from dataenvgym.errors import RunDirectoryError
+from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.events import redact_bytes
-from dataenvgym.interfaces import SamplingParameters
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Model
 from dataenvgym.storage import read_lines, write_json
 from dataenvgym.teachers.budget import (
-    Account,
-    Budget,
+    MeterOptions,
     Price,
     TeacherUsage,
     begun_file,
+    cost_of,
     read_usage,
     usage_file,
 )
@@ -105,19 +105,92 @@ class TeacherLog:
     """Opened at the first question; before that, no file is read or written. Used by any thread.
 
     Args:
-        directory: the run directory; None keeps the account in memory, and no transcript.
+        directory: the run directory; None counts in memory, and keeps no transcript.
+        limits: the budget.
+        price: None if it is unknown; the cost is then None.
 
     Raises:
         RunDirectoryError: if the files there cannot be read.
     """
 
-    def __init__(self, directory: Path | None, budget: Budget, price: Price | None) -> None:
-        self._directory = directory
-        self.account = Account(budget, price, _usage_so_far(directory))
+    def __init__(self, directory: Path | None, limits: MeterOptions, price: Price | None) -> None:
+        self._directory, self._limits, self._price = directory, limits, price
+        self._usage = _usage_so_far(directory)
         self._saved_at = -_LAG_S
         self._lines: deque[Line] = deque()
         self._is_mended = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+
+    # --- the account ---
+
+    @property
+    def usage(self) -> TeacherUsage:
+        """The amounts spent so far, including requests in progress."""
+        with self._lock:
+            is_known = not self._usage.uncounted and not self._usage.unanswered
+            return self._usage.model_copy(update={"cost": self._cost if is_known else None})
+
+    @property
+    def _cost(self) -> float | None:
+        # from all tokens at once: a sum of many small costs would drift
+        return cost_of(self._price, self._usage.prompt_tokens, self._usage.completion_tokens)
+
+    def spent(self) -> str | None:
+        """Why the budget allows no further request; None if it does."""
+        with self._lock:
+            usage, cost = self._usage, self._cost
+            tokens = usage.prompt_tokens + usage.completion_tokens
+            for name, spent, text in (
+                ("max_requests", usage.requests, f"{usage.requests} requests"),
+                ("max_tokens", tokens, f"{tokens} tokens"),
+                ("max_cost", cost, f"${cost or 0.0:.4f}"),
+            ):
+                limit = getattr(self._limits, name)
+                if limit is not None and spent is not None and spent >= limit:
+                    return (
+                        f"the teacher's budget is spent: {text}, and teacher.{name} is {limit:g}; "
+                        f"to continue, set a higher teacher.{name}"
+                    )
+            return None
+
+    def reserve(self) -> bool:
+        """Enter one request, to be made now; False if the budget does not allow it."""
+        with self._lock:
+            if self.spent() is not None:
+                return False
+            self.add(requests=1, unanswered=1)
+            return True
+
+    def count(self, outcome: Reply | Failure) -> None:
+        """Enter the outcome of a request.
+
+        Raises:
+            ConfigurationError: if the server does not count tokens, and the budget needs them.
+        """
+        if isinstance(outcome, Failure):
+            self.add(failed=1, unanswered=-1)
+            return
+        counts = outcome.prompt_tokens, outcome.completion_tokens
+        self.add(
+            prompt_tokens=counts[0] or 0,
+            completion_tokens=counts[1] or 0,
+            uncounted=int(None in counts),
+            unanswered=-1,
+        )
+        limits = (n for n in ("max_tokens", "max_cost") if getattr(self._limits, n) is not None)
+        if None in counts and (limit := next(limits, None)):
+            raise ConfigurationError(
+                f"{limit} is set, and the teacher's server does not say how many tokens an answer "
+                "took: limit its max_requests instead"
+            )
+
+    def add(self, **counts: int) -> None:
+        """Add to these fields of the usage, such as `cached=1`."""
+        with self._lock:
+            sums = {name: getattr(self._usage, name) + n for name, n in counts.items()}
+            self._usage = self._usage.model_copy(update=sums)
+
+    # --- the files ---
 
     def begin(self, n: int) -> None:
         """Record that `n` requests are about to be sent."""
@@ -133,7 +206,7 @@ class TeacherLog:
             now = time.monotonic()
             if self._directory is not None and (not soon or now - self._saved_at >= _LAG_S):
                 self._saved_at = now
-                write_json(usage_file(self._directory), self.account.usage.model_dump(mode="json"))
+                write_json(usage_file(self._directory), self.usage.model_dump(mode="json"))
 
     @contextmanager
     def lines(self, n: int) -> Iterator[list[Line]]:

@@ -113,11 +113,6 @@ def test_the_budget_holds_for_the_student_too():
     assert sum(len(texts) for texts, _ in student.asked) == 3
 
 
-def test_a_batch_size_below_one_is_refused():
-    with pytest.raises(ConfigurationError, match="batch_size is 0"):
-        StudentTeacher(Noting(), batch_size=0)
-
-
 def test_a_real_student_teaches_itself(tiny_student, tmp_path):
     config = compose(["teacher=student", f"teacher.cache={tmp_path / 'cache'}"])
     student = InProcessPredictor(tiny_student, threads=1)

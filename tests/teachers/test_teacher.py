@@ -19,7 +19,10 @@ from dataenvgym.records import Message
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.building import build_teacher
 from dataenvgym.runs.config.identity import decisive_values
-from dataenvgym.teachers import Teacher, count_malformed
+from dataenvgym.runs.config.instantiation import check_arguments
+from dataenvgym.students.predictors import OpenAIPredictor
+from dataenvgym.students.predictors.vllm import VllmPredictor
+from dataenvgym.teachers import StudentTeacher, Teacher, count_malformed
 from dataenvgym.teachers.budget import (
     TeacherUsage,
     begun_file,
@@ -336,18 +339,34 @@ def test_a_limit_in_tokens_is_refused_if_they_are_not_counted(teach, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (Teacher, "max_requests", -1),
+        (Teacher, "max_tokens", 1.5),
+        (Teacher, "max_cost", float("nan")),
+        (Teacher, "fields", [1]),
+        (Teacher, "concurrency", 0),
+        (Teacher, "retries", -1),
+        (Teacher, "timeout", 0.0),
+        (StudentTeacher, "batch_size", 0),
+        (OpenAIPredictor, "concurrency", 0),
+        (VllmPredictor, "retries", -1),
+    ],
+)
+def test_an_impossible_option_is_refused_by_its_key(kind, name, value):
+    with pytest.raises(ConfigurationError, match=f"teacher.{name}"):
+        check_arguments(kind, {name: value}, "teacher")
+
+
+@pytest.mark.parametrize(
     "options",
     [
-        {"max_requests": -1},
-        {"max_tokens": 1.5},
-        {"max_cost": float("nan"), "price": PRICE},
         {"max_cost": 1.0},  # without a price
         {"price": {"prompt": 1.0}},
         {"price": {"prompt": -1.0, "completion": 1.0}},
-        {"fields": [1]},
     ],
 )
-def test_impossible_options_are_refused(teach, options):
+def test_a_limit_in_money_needs_a_price(teach, options):
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         teach(**options)
 

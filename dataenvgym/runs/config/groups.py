@@ -57,11 +57,13 @@ class Named:
         content: what its file would have.
         about: its description; "" if a comment of its table or the docstring of its class has it.
         table: the file with its row, and the name there.
+        is_ours: False for a class of another package.
     """
 
     content: dict[str, Any]
     about: str = ""
     table: tuple[Path, str] | None = None
+    is_ours: bool = True
 
 
 Source = Path | Named
@@ -111,7 +113,8 @@ def _classes(path: tuple[str, ...]) -> dict[str, dict[str, Source]]:
             package = "an installed package" if point.dist is None else point.dist.name
             target = point.value.replace(":", ".")
             about = "" if is_ours else f"From {package}: {target}"
-            classes[group][point.name] = Named(_content(group, point.name, target), about)
+            made = Named(_content(group, point.name, target), about, is_ours=is_ours)
+            classes[group][point.name] = made
     return classes
 
 

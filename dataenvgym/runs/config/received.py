@@ -145,11 +145,12 @@ def _ours() -> dict[str, list[dict[str, Any]]]:
 
 
 def _contents(config_dir: str | Path | None) -> dict[str, list[dict[str, Any]]]:
-    """The contents of the YAML files for each section, also those of experiments."""
+    """The contents of YAML files and classes of ours for each section, also of experiments."""
     found: dict[str, list[dict[str, Any]]] = {}
     for group, files in sources_by_group(config_dir).items():
         section = group.partition("/")[0]
-        for content in (read_with_bases(option, files) for option in files):
+        ours = (name for name, option in files.items() if getattr(option, "is_ours", True))
+        for content in (read_with_bases(option, files) for option in ours):
             for name, part in content.items() if section == "experiment" else ((section, content),):
                 found.setdefault(name, []).extend([part] if isinstance(part, dict) else ())
     return found

@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.options import Free
@@ -50,9 +52,9 @@ class OpenAIPredictor:
         *,
         base_url: Free[str] = "https://api.openai.com/v1",
         api_key_variable: Free[str | None] = "OPENAI_API_KEY",
-        concurrency: Free[int] = 32,
-        timeout: Free[float] = 600.0,
-        retries: Free[int] = 4,
+        concurrency: Free[PositiveInt] = 32,
+        timeout: Free[PositiveFloat] = 600.0,
+        retries: Free[NonNegativeInt] = 4,
         price: Free[Price | Mapping[str, float] | None] = None,
         tool_format: str = "native",
         format: StudentFormat = "chat",
@@ -81,21 +83,15 @@ class OpenAIPredictor:
             tool_format=COMPLETION if is_bare else get_format(tool_format),
             fields={"chat_template_kwargs": self.chat_template_kwargs or None},
         )
-        ChatClient(base_url, **self._options)  # checks the values
+        ChatClient(base_url, **self._options)  # checks the address
         self._lock = threading.Lock()
         self._connected: ChatClient | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or one sent to another process, starts unconnected and reads its key there."""
-        options = {
-            "base_url": self.base_url,
-            "api_key_variable": self.api_key_variable,
-            "tool_format": self.tool_format,
-            "format": self.format,
-            "chat_template_kwargs": self.chat_template_kwargs,
-            **self._options,
-        }
-        return partial(type(self), **options), (self.model,)
+        names = ("base_url", "api_key_variable", "tool_format", "format", "chat_template_kwargs")
+        options = {name: getattr(self, name) for name in names}
+        return partial(type(self), **options, **self._options), (self.model,)
 
     def predict(
         self, conversations: Sequence[Conversation], sampling: SamplingParameters

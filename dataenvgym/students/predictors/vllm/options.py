@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import TrainerInterface
@@ -100,9 +100,9 @@ class VllmOptions:
     max_num_seqs: Free[PositiveInt | None] = None
     gpu_memory_utilization: Free[PositiveFloat | None] = None
     sleep: Free[bool] = False
-    concurrency: Free[int] = 256
-    timeout: Free[float] = 600.0
-    retries: Free[int] = 4
+    concurrency: Free[PositiveInt] = 256
+    timeout: Free[PositiveFloat] = 600.0
+    retries: Free[NonNegativeInt] = 4
     start_timeout: Free[float] = 900.0
     tool_format: str | None = None
     format: StudentFormat = "chat"
