@@ -96,8 +96,9 @@ def test_on_a_terminal_each_running_episode_is_a_row_that_does_not_wrap(clock):
 
     watches[0].on_progress(count(10, 40))
     watches[1].on_progress(count(0, 400))
-    clock.now += 4.0
-    watches[0].on_progress(count(30, 40, text="30 of 40 training steps, loss 0.125"))
+    for done in (20, 30):
+        clock.now += 2.0
+        watches[0].on_progress(count(done, 40, text=f"{done} of 40 training steps, loss 0.125"))
     first, second, third = drawn(display)
     assert re.match("0/5 episodes done .* 2 running", first)
     assert second.startswith("skill_list_a, ")

@@ -36,8 +36,8 @@ LONG_PHASE = 5.0
 SAID_EVERY = 10.0
 """Seconds between two plain lines on the progress of a row."""
 
-_TRUSTED_AFTER = 2.0
-"""The least seconds of counting before a pace is reliable."""
+_PACE = 3600.0
+"""Seconds of counts that make the pace."""
 
 
 class Display:
@@ -62,6 +62,7 @@ class Display:
             _TimeLeft(Column(no_wrap=True)),
             console=console,
             get_time=clock,
+            speed_estimate_period=_PACE,
             disable=not self.is_live,
             refresh_per_second=4,
             transient=True,
@@ -91,19 +92,19 @@ class Row:
 
     def __init__(self, display: Display, label: str, prefix: str | None = None) -> None:
         self._display = display
-        number = display.bars.add_task("", total=None, text="", left=lambda: None)
-        self._task: Task = next(task for task in display.bars.tasks if task.id == number)
+        self._id = display.bars.add_task("", total=None, text="")
         self.begin(label, prefix)
-        self._task.fields["left"] = self.seconds_left
 
     def begin(self, label: str, prefix: str | None = None) -> None:
         """Show the progress of something else from now on."""
-        self._task.description, self._task.start_time = plain(label), self._display.clock()
-        self._task.total, self._task.completed = None, 0
-        self._prefix, self._said_at = prefix, self._display.clock()
+        self._display.bars.reset(self._id, description=plain(label), text="")
+        self._task.total = None
         self._total: int | None = None
-        self._first, self._began, self._at = 0, 0.0, 0.0
-        self.text = ""
+        self._prefix, self._said_at = prefix, self._display.clock()
+
+    @property
+    def _task(self) -> Task:
+        return next(task for task in self._display.bars.tasks if task.id == self._id)
 
     @property
     def text(self) -> str:
@@ -112,20 +113,19 @@ class Row:
 
     @text.setter
     def text(self, text: str) -> None:
-        self._task.fields["text"] = plain(text)
+        self._display.bars.update(self._id, text=plain(text))
 
     def bar(self, done: int, total: int | None) -> None:
         """Set the bar without a pace; it moves to and fro while the total is unknown."""
         self._task.completed, self._task.total, self._total = done, total, None
-        self._first = done
 
     def label(self, text: str) -> None:
         """Replace the label."""
-        self._task.description = plain(text)
+        self._display.bars.update(self._id, description=plain(text))
 
     def close(self) -> None:
         """Remove the row."""
-        self._display.bars.remove_task(self._task.id)
+        self._display.bars.remove_task(self._id)
 
     def hear(self, message: ProgressMessage) -> None:
         """Show a message, and its count."""
@@ -136,35 +136,24 @@ class Row:
         if self._prefix is None or self._display.is_live or now - self._said_at < SAID_EVERY:
             return
         self._said_at = now
-        left = None if message.total is None else self.seconds_left()
-        self._display.line(f"{self._prefix}{message}{time_left(left)}")
+        left = None if message.total is None else self._task.time_remaining
+        shown = f", about {minutes(left)} left" if left else ""
+        self._display.line(f"{self._prefix}{message}{shown}")
 
     def count(self, done: int, total: int, skipped: int = 0) -> None:
-        """Set the bar, and the pace: `skipped` ones took no time. Another total starts over."""
-        now, done, task = self._display.clock(), done - skipped, self._task
+        """Set the bar: `skipped` ones took no time. Another total starts over."""
+        done, task = done - skipped, self._task
         if total != self._total or done < task.completed:
-            self._total, self._first, self._began = total, done, now
-        self._at, task.completed, task.total = now, done, total - skipped
-
-    def seconds_left(self) -> float | None:
-        """Seconds until the count is complete; None if unknown or complete."""
-        counted, took = self._task.completed - self._first, self._at - self._began
-        missing = (self._task.total or 0) - self._task.completed
-        if missing <= 0 or not counted or took < _TRUSTED_AFTER:
-            return None
-        left = took / counted * missing
-        return max(0.0, left - (self._display.clock() - self._at))
+            self._total, began = total, task.start_time
+            self._display.bars.reset(self._id, completed=done, text=self.text)
+            task.start_time = began
+        self._display.bars.update(self._id, completed=done, total=total - skipped)
 
 
 class _TimeLeft(ProgressColumn):
     def render(self, task: Task) -> Text:
-        left = task.fields["left"]()
-        return Text("" if left is None else f"{minutes(left)} left", style="cyan")
-
-
-def time_left(seconds: float | None) -> str:
-    """`, about 12 min left`; "" if unknown."""
-    return "" if seconds is None else f", about {minutes(seconds)} left"
+        left = task.time_remaining
+        return Text(f"{minutes(left)} left" if left else "", style="cyan")
 
 
 @contextmanager
