@@ -7,17 +7,15 @@ import platform
 import shutil
 import subprocess
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from rich.table import Table
-from rich.text import Text
-
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
+from dataenvgym.runs.documents import Table, show
 from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
     Variant,
@@ -219,19 +217,16 @@ def redis_finding() -> Finding:
     return Finding(name, "ok", program)
 
 
-_MARKS = {"ok": ("ok", "green"), "missing": ("-", "dim"), "problem": ("PROBLEM", "bold red")}
+_MARKS = {"ok": "ok", "missing": "-", "problem": "PROBLEM"}
 
 
-def show_findings(findings: Iterable[Finding], console: Terminal) -> None:
-    """Show a table of findings, each with its way out."""
-    table = Table.grid(padding=(0, 2))
-    for overflow in ("ellipsis", "ellipsis", "fold"):
-        table.add_column(no_wrap=overflow != "fold", overflow=overflow)
-    for finding in findings:
-        mark, style = _MARKS[finding.state]
-        advice = Text(f"\n{finding.way_out}" if finding.way_out else "", style="cyan")
-        table.add_row(Text(mark, style=style), finding.name, Text(finding.text).append(advice))
-    console.print(table)
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """The findings, each with its way out."""
+    rows = [
+        (_MARKS[one.state], one.name, "\n".join(filter(None, (one.text, one.way_out))))
+        for one in findings
+    ]
+    return Table(("", "", ""), rows, texts=3)
 
 
 def doctor(arguments: Namespace) -> None:
@@ -239,10 +234,7 @@ def doctor(arguments: Namespace) -> None:
     console = Terminal()
     with console.status("looking"):
         findings = list(examine(Path(arguments.runs_dir)))
-    show_findings(findings, console)
+    show([findings_table(findings), ""], console)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
-    console.say("\nNext:")
-    for command, what in what_next(findings):
-        console.say(f"  {command}")
-        console.say(f"      {what}", "dim")
+    show([Table(("next", "what it does"), what_next(findings), texts=2)], console)

@@ -118,21 +118,17 @@ def generate_rows(arguments: Namespace) -> None:
     with console.working("the model answers"):
         made = generate(arguments.overrides, config_dir=arguments.config_dir, fresh=arguments.fresh)
     seconds = "" if made.was_finished else f" in {time.monotonic() - begun:.1f} s"
-    console.say(
+    document = [
         f"{several(made.n_rows, 'row')}, replies: {made.replies}{seconds}, {made.prompt_tokens} "
         f"tokens read, {made.completion_tokens} written"
-    )
+    ]
     if made.refusals:
         refused = several(len(made.refusals), "row")
-        console.say(f"{refused} refused, the first one: {made.refusals[0]}")
-    for path in made.files:
-        console.say(path)
-    if not made.files:
-        console.say(
-            f"{made.directory}: other chunks are missing; the command of the last one joins them"
-        )
-    if made.was_finished:
-        console.say("This was finished already: --fresh starts over.")
+        document.append(f"{refused} refused, the first one: {made.refusals[0]}")
+    waits = "other chunks are missing; the command of the last one joins them"
+    document += map(str, made.files or [f"{made.directory}: {waits}"])
+    document += ["This was finished already: --fresh starts over."] * made.was_finished
+    show(document, console)
 
 
 def summary(arguments: Namespace) -> None:

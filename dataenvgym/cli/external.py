@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dataenvgym.cli.console import Terminal
-from dataenvgym.cli.doctor import environment_finding, model_finding, show_findings
+from dataenvgym.cli.doctor import environment_finding, findings_table, model_finding
 from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.runs.documents import show
 from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
     ExternalEnvironment,
@@ -24,7 +25,7 @@ def external(arguments: Namespace) -> None:
         variant = arguments.variant
         environments = (environment_finding(name, variant) for name in ENVIRONMENTS)
         models = map(model_finding, external_models().values())
-        show_findings([*environments, *models], Terminal())
+        show([findings_table([*environments, *models])], Terminal())
         return
     check_one_of(names, name=arguments.name)
     if (model := external_models().get(arguments.name)) is not None:

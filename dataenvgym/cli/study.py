@@ -9,7 +9,7 @@ from pathlib import Path
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, IncompleteStudyError
 from dataenvgym.runs.config.run_directory import find_run
-from dataenvgym.runs.documents import File, show
+from dataenvgym.runs.documents import File, Line, show
 
 
 def study(arguments: Namespace) -> None:
@@ -46,8 +46,7 @@ def study(arguments: Namespace) -> None:
     if arguments.plan:
         show(plan_report(plan), console)
         return
-    for warning in budget_warnings(plan):
-        console.say(f"warning: {warning}", "yellow")
+    show([Line(text, "warning") for text in budget_warnings(plan)], console)
     left = len(of_plan.unfinished())
     if left:
         most = " at most" if plan.race else ""
@@ -59,9 +58,8 @@ def study(arguments: Namespace) -> None:
     results = of_plan.finish()
     files = {"study.md": "the tables, and every run", "curves.png": "learning curves",
              "results.json": "all numbers"}  # fmt: skip
-    console.say()
     links = [File(plan.directory / name, what) for name, what in files.items()]
-    show([*study_document(results), "", *links], console)
+    show(["", *study_document(results), "", *links], console)
     if missing := of_plan.missing():
         lines = [f"  {cell.label}: {reason}" for cell, reason in missing]
         raise IncompleteStudyError(

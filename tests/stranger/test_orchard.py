@@ -129,7 +129,7 @@ def test_a_failed_call_and_a_speaker_of_the_package_are_counted_apart(installed,
     options += ["task.others.owner=orchard.student.make_owner"]
     assert main(["eval", "task=orchard", *options]) == 0
     shown = capsys.readouterr().out
-    overall = next(line.split() for line in shown.splitlines() if line.startswith(" all    "))
+    overall = next(line.split() for line in shown.splitlines() if line.startswith("all  "))
     assert overall[1:7] == ["0.000", "0.000", "1.000", "0.000", "20", "7"]
     assert "7 infrastructure, 13 student" in shown
 

@@ -124,20 +124,42 @@ class DimensionTable(Model):
     files: ClassVar[Mapping[str, str]] = {"episodes": "episodes.jsonl"}
 
     def document(self) -> Document:
-        """The mean of each dimension, and what it is about."""
+        """The mean of each dimension, the models, and the episodes left out."""
         rows = []
-        for name in self.columns[-1].dimensions:
+        for name, last in self.columns[-1].dimensions.items():
             within = DIMENSIONS.get(name)
             row = [name.replace("_", " "), "" if within is None else f"{within.low}..{within.high}"]
             for column in self.columns:
                 one = column.dimensions.get(name, Estimate(n=0))
                 half = f"± {one.half_width:.2f}" if one.half_width is not None and one.sd else ""
                 row += [score(one.mean, 2), half]
+            row += [str(last.n), *[score(self.agreement.get(name), 2)] * bool(self.agreement)]
             rows.append(row)
         scenes = [name for column in self.columns for name in (column.scenes, "95%")]
-        yield Table(("dimension", "range", *scenes), rows)
-        for line in dimension_lines(self):
-            yield Line(line, "note")
+        names = (
+            "dimension",
+            "range",
+            *scenes,
+            "seats",
+            *["Krippendorff's alpha"] * bool(self.agreement),
+        )
+        yield Table(names, rows)
+        who = ", ".join(f"{name.replace('_', ' ')} {model}" for name, model in self.models.items())
+        yield Line(one_line(who, 400), "note")
+        about = " and ".join(
+            f"{several(c.n_episodes, 'episode')} of {several(c.n_scenes, 'scene')} ({c.scenes})"
+            for c in self.columns
+        )
+        seats = "; every seat counts, as all have the same model" if self.every_seat else ""
+        yield Line(f"mean of {about}{seats}", "note")
+        if self.excluded:
+            n = f"{sum(self.excluded.values())} of {several(self.n_episodes, 'episode')}"
+            yield Line(f"{n} left out without scores: {counts(self.excluded)}", "note")
+        if self.stuck:
+            yield Line(f"seats in which the student was stuck: {counts(self.stuck)}", "note")
+        if self.n_judged_by_fewer:
+            n = several(self.n_judged_by_fewer, "episode")
+            yield Line(f"{n} judged by fewer judges, because some gave no verdict", "note")
 
 
 def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> DimensionTable:
@@ -187,46 +209,6 @@ def _scores(scenes: str, rows: Sequence[EpisodeRow]) -> DimensionScores:
         n_episodes=len(scored),
         dimensions={name: found for name, found in estimates.items() if found.n},
     )
-
-
-def dimension_lines(found: DimensionTable) -> list[str]:
-    """Notes on the table of dimensions: its models and scenes, and the episodes left out."""
-    about = " and ".join(
-        f"{several(c.n_episodes, 'episode')} of {several(c.n_scenes, 'scene')} ({c.scenes})"
-        for c in found.columns
-    )
-    who = ", ".join(f"{name.replace('_', ' ')} {model}" for name, model in found.models.items())
-    seats = "; every seat counts, as all have the same model" if found.every_seat else ""
-    lines = [one_line(who, 400), f"mean of {about}{seats}; intervals are clustered by scene"]
-    seats_of = {name: one.n for c in found.columns[-1:] for name, one in c.dimensions.items()}
-    most = max(seats_of.values(), default=0)
-    lines += [
-        f"{name.replace('_', ' ')} is scored in {n} of {most} seats only, by the rules of scenes"
-        for name, n in seats_of.items()
-        if n < most
-    ]
-    if found.excluded:
-        n = sum(found.excluded.values())
-        lines.append(
-            f"{n} of {several(found.n_episodes, 'episode')} left out, because they have no scores: "
-            f"{counts(found.excluded)}"
-        )
-    kinds = {"silent": "said and did nothing", "repeating": "said the same every time"}
-    lines += [
-        f"in {n} of {most} seats, the student {kinds[kind]}" for kind, n in found.stuck.items()
-    ]
-    if found.n_judged_by_fewer:
-        lines.append(
-            f"{several(found.n_judged_by_fewer, 'episode')} judged by fewer judges, because some "
-            "gave no verdict"
-        )
-    if found.agreement:
-        alphas = ", ".join(
-            f"{name.replace('_', ' ')} {'not defined' if alpha is None else f'{alpha:.2f}'}"
-            for name, alpha in found.agreement.items()
-        )
-        lines.append(f"agreement of the judges (Krippendorff's alpha): {alphas}")
-    return lines
 
 
 # --- an evaluation --------------------------------------------------------------------------------

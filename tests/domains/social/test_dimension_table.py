@@ -3,13 +3,11 @@
 import pytest
 
 from dataenvgym.domains.social.evaluation import (
-    DimensionScores,
-    DimensionTable,
     EpisodeRow,
-    dimension_lines,
     dimension_table,
 )
-from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
+from dataenvgym.runs.documents import markdown
+from dataenvgym.tasks.metrics.estimators import clustered_estimate
 
 
 def row(scene, *goals, seats=None, subsets=(), **options):
@@ -79,7 +77,7 @@ def test_the_agreement_of_several_judges_is_that_of_krippendorff():
     assert dimension_table([row("a", 5.0, None)], {}).agreement == {}
 
 
-def test_seats_that_did_not_converse_and_missing_verdicts_are_counted():
+def test_seats_that_did_not_converse_and_missing_verdicts_are_counted(shown):
     two, one = ({"goal": {"a": 1.0, "b": 2.0}},), ({"goal": {"b": 2.0}},)
     rows = [
         row("a", 5.0, 5.0, seats=(0, 1), stuck=("silent", "silent"), by_judge=two),
@@ -87,24 +85,7 @@ def test_seats_that_did_not_converse_and_missing_verdicts_are_counted():
         row("c", 5.0, 5.0, stuck=(None, "silent"), by_judge=two),
         row("d", None, error="judge: down", fault="judge", stuck=("silent", None)),
     ]
-    table = dimension_table(rows, {})
+    table = dimension_table(rows, {"student": "pocket", "judge": "[big]"})
     assert table.stuck == {"repeating": 1, "silent": 2}  # of the student's seats in scored episodes
     assert table.n_judged_by_fewer == 1
-    lines = " ".join(dimension_lines(table))
-    assert "in 2 of 4 seats, the student said and did nothing" in lines
-    assert "in 1 of 4 seats, the student said the same every time" in lines
-    assert "1 episode judged by fewer judges" in lines
-
-
-def test_a_dimension_that_only_some_scenes_score_says_how_many_seats_that_are():
-    def lines(**seats):
-        scored = {name: Estimate(n=n, mean=0.0) for name, n in seats.items()}
-        column = DimensionScores(scenes="all", n_scenes=15, n_episodes=30, dimensions=scored)
-        return dimension_lines(
-            DimensionTable(
-                models={}, every_seat=False, columns=(column,), n_episodes=30, excluded={}
-            )
-        )
-
-    assert "secret is scored in 2 of 30 seats only" in lines(secret=2, goal=30)[-1]
-    assert not any("only" in line for line in lines(secret=30, goal=30))
+    shown("dimensions_md.txt", markdown(table.document()))

@@ -134,9 +134,8 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, ser
     assert 0 < len(failed) < len(rows)
     assert len(asked) == 3 * len(failed)  # at first, and twice again
     assert all(row.scores == (None, None) and row.turns == 3 for row in failed)
-    assert (
-        f"{len(failed)} of 12 episodes left out, because they have no scores: {len(failed)} judge"
-        in (" ".join(result.out.split()))
+    assert f"{len(failed)} of 12 episodes left out without scores: {len(failed)} judge" in (
+        " ".join(result.out.split())
     )
     server.answer(plays)  # it has come to its senses
     again = scenes(*options, "--retry-errors")
@@ -207,7 +206,7 @@ def test_several_judges_have_a_mean_and_their_agreement(dataenvgym, folder, serv
     )
     assert result.code == 0
     assert "judge judge-a + judge-b" in result.out
-    assert "agreement of the judges (Krippendorff's alpha): believability" in result.out
+    assert "Krippendorff's alpha" in result.out
     first = rows_in(folder)[0]
     assert first.scores[0]["believability"] == MIDDLE["believability"] + 0.5
     assert first.by_judge[0]["knowledge"] == {
