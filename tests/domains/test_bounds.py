@@ -2,12 +2,14 @@
 
 import pytest
 
+from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.task import CodeTask
 from dataenvgym.domains.few_shot.engines import GridEditEngine
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.knowledge.self_edits import SelfEditEngine
 from dataenvgym.domains.knowledge.task import KnowledgeTask
+from dataenvgym.domains.math.task import MathTask
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.task import SocialTask
 from dataenvgym.errors import ConfigurationError
@@ -23,8 +25,10 @@ from dataenvgym.runs.config.instantiation import check_arguments
         (SocialTask, {"dimensions": ["gaol"], "strategists": ["mine"], "role": "stratgist"}),
         (SocialTask, {"fractions": {"train": -1.0}, "partner": "touhg", "judges": "judge"}),
         (PocketSocialTask, {"turn_limit": 1001}),
-        (CodeTask, {"max_turns": 0, "message_limit": -1, "workers": 0}),
-        (KnowledgeTask, {"n_passages": 0, "graded_by": "me"}),
+        (CodeTask, {"max_turns": 0, "message_limit": -1, "workers": 0, "format": "mbp"}),
+        (PocketCodeTask, {"wording": "german"}),
+        (MathTask, {"format": "gsm", "limit": 0, "fractions": {"valid": 1.0}}),
+        (KnowledgeTask, {"n_passages": 0, "graded_by": "f1"}),
         (PocketKnowledgeTask, {"n_people": 81}),
         (SelfEditEngine, {"samples": 0, "style": "haiku", "split": "words"}),
         (FewShotTask, {"views": 9, "max_turns": 0}),

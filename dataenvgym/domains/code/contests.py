@@ -16,18 +16,19 @@ every solution, except APPS's numpy, which may not be installed.
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import math
 import pickle
 import re
 import zlib
-from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NoReturn
+from functools import partial
+from typing import Annotated, Any, NoReturn, Self
 
-from dataenvgym.domains.code.problem import Parts, json_in, json_of, text_in
-from dataenvgym.errors import InvalidInstanceError
+from pydantic import BeforeValidator, model_validator
+
+from dataenvgym.domains.code.problem import JsonList, JsonObject, Parts, Row, json_of, unjsoned
+from dataenvgym.records import Model, Text
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 
 _APPS_TOLERANCE = 1e-5  # of outputs
@@ -53,54 +54,66 @@ LIVECODEBENCH_PREAMBLE = (
 )
 
 
+class _Tests(Model, extra="ignore"):
+    inputs: list[Any] = []
+    outputs: list[Any] = []
+    fn_name: str | None = None
+
+    @model_validator(mode="after")
+    def _are_as_many(self) -> Self:
+        if len(self.inputs) != len(self.outputs):
+            raise ValueError(f"{len(self.inputs)} inputs and {len(self.outputs)} outputs")
+        return self
+
+
+class _Apps(Row):
+    question: Text
+    input_output: Annotated[_Tests | None, BeforeValidator(partial(unjsoned, dict))] = None
+    starter_code: Text = ""
+    solutions: JsonList = []
+    difficulty: Any = None
+
+
 def apps_parts(row: SourceRow) -> Parts:
     """The problem in a row of APPS; UnfitRowError if it has no tests."""
-    tests = json_in(row, "input_output", dict)
-    inputs, outputs = tests.get("inputs", []), tests.get("outputs", [])
-    if not (isinstance(inputs, list) and isinstance(outputs, list) and len(inputs) == len(outputs)):
-        raise InvalidInstanceError(
-            f"{row.where}, field 'input_output': expected a list 'inputs' and one 'outputs' of the "
-            "same length"
-        )
-    if not inputs:
+    given = _Apps.of(row)
+    if (tests := given.input_output) is None or not tests.inputs:
         raise UnfitRowError(f"{row.where}: no tests")
-    function = tests.get("fn_name")
-    starter = text_in(row, "starter_code", default="")
+    function = tests.fn_name
     problem = {
         "entry_point": function,
-        "starter": starter,
+        "starter": given.starter_code,
         "preamble": APPS_PREAMBLE,
         "hidden": [
-            _apps_call(function, given, output)
+            _apps_call(function, one, output)
             if function
-            else {"kind": "stdio", "input": _joined(given), "output": _joined(output)}
-            for given, output in zip(inputs, outputs, strict=True)
+            else {"kind": "stdio", "input": _joined(one), "output": _joined(output)}
+            for one, output in zip(tests.inputs, tests.outputs, strict=True)
         ],
         "tolerance": 0.0 if function else _APPS_TOLERANCE,
         "integers_by_value": function is None,
-        "solution": next(iter(json_in(row, "solutions", list)), ""),
+        "solution": next(iter(given.solutions), ""),
     }
     return Parts(
-        instruction=_asked(text_in(row, "question"), starter, calls=bool(function)),
+        instruction=_asked(given.question, given.starter_code, calls=bool(function)),
         problem=problem,
         id_field="problem_id",
-        skill=str(row.values.get("difficulty") or "") or None,
+        skill=str(given.difficulty or "") or None,
     )
+
+
+class _Test(Model, extra="ignore"):
+    input: Text
+    output: Text
+    testtype: Any = None
 
 
 def livecodebench_parts(row: SourceRow) -> Parts:
     """The problem in a row of LiveCodeBench."""
-    public = json_in(row, "public_test_cases", list)
-    field = "private_test_cases"
-    packed = row.values.get(field)
-    if isinstance(packed, str) and packed.strip() and not packed.lstrip().startswith(("[", "{")):
-        text = _unpacked(packed, f"{row.where}, field {field!r}")
-        row = replace(row, values={**row.values, field: text})
-    private = json_in(row, field, list)
-    starter = text_in(row, "starter_code", default="")
-    name = json_in(row, "metadata", dict).get("func_name")
-    tests = [test for test in [*public, *private] if isinstance(test, dict)]
-    if name is None and any(test.get("testtype") == "functional" for test in tests):
+    given = _LiveCodeBench.of(row)
+    public, private = given.public_test_cases, given.private_test_cases
+    starter, name = given.starter_code, given.metadata.get("func_name")
+    if name is None and any(test.testtype == "functional" for test in (*public, *private)):
         own = starter[max(0, starter.find("class Solution")) :]
         if not (method := re.search(r"^[ \t]*def ([^\W_]\w*)", own, re.MULTILINE)):
             raise UnfitRowError(f"{row.where}: functional tests, and no name of their function")
@@ -115,11 +128,11 @@ def livecodebench_parts(row: SourceRow) -> Parts:
         "integers_by_value": True,
     }
     return Parts(
-        instruction=_asked(text_in(row, "question_content"), starter, calls=name is not None),
+        instruction=_asked(given.question_content, starter, calls=name is not None),
         problem=problem,
         id_field="question_id",
-        skill=str(row.values.get("difficulty") or "") or None,
-        category=str(row.values.get("platform") or "") or None,
+        skill=str(given.difficulty or "") or None,
+        category=str(given.platform or "") or None,
     )
 
 
@@ -190,19 +203,12 @@ def _joined(value: Any) -> str:
     return "\n".join(str(Decimal(v) if type(v) is int else v) for v in lines)
 
 
-def _livecodebench_test(test: Any, function: str | None, row: SourceRow) -> dict[str, Any]:
-    if not isinstance(test, dict) or not all(
-        isinstance(test.get(field), str) for field in ("input", "output")
-    ):
-        raise InvalidInstanceError(
-            f"{row.where}: a test is {test!r:.80}, expected an object with the texts input, output"
-        )
-    given, output = test["input"], test["output"]
-    if test.get("testtype") != "functional" or function is None:
-        return {"kind": "stdio", "input": given, "output": output}
-    where = f"{row.where}, a functional test"
-    arguments = [json_of(line, where) for line in given.split("\n")]
-    return _call(function, arguments, json_of(output, where), [])
+def _livecodebench_test(test: _Test, function: str | None, row: SourceRow) -> dict[str, Any]:
+    if test.testtype != "functional" or function is None:
+        return {"kind": "stdio", "input": test.input, "output": test.output}
+    where = f"{row.where}, a functional test: "
+    arguments = [json_of(line, where) for line in test.input.split("\n")]
+    return _call(function, arguments, json_of(test.output, where), [])
 
 
 # --- packed tests -------------------------------------------------------------------------------
@@ -215,19 +221,26 @@ class _TextUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
 
 
-def _unpacked(text: str, where: str) -> str:
+def _unpacked(value: Any) -> Any:
+    """The tests in a field, which may be a JSON text, also a packed one."""
+    if not isinstance(value, str) or value.lstrip()[:1] in ("", "[", "{"):
+        return unjsoned(list, value)
     try:
         unzip = zlib.decompressobj()
-        data = unzip.decompress(base64.b64decode(text, validate=True), _LONGEST)
-        value = _TextUnpickler(io.BytesIO(data)).load() if unzip.eof else None
-    except (binascii.Error, ValueError, zlib.error, EOFError, pickle.UnpicklingError) as error:
-        raise InvalidInstanceError(f"{where}: cannot be unpacked: {error}") from None
-    except (AttributeError, IndexError, KeyError, ImportError, TypeError, MemoryError) as error:
-        raise InvalidInstanceError(
-            f"{where}: not a pickle: {type(error).__name__}: {error}"
-        ) from None
-    if not isinstance(value, str):
-        raise InvalidInstanceError(
-            f"{where}: a pickle of {type(value).__name__}, expected a text with JSON in it"
-        )
-    return value
+        data = unzip.decompress(base64.b64decode(value, validate=True), _LONGEST)
+        text = _TextUnpickler(io.BytesIO(data)).load() if unzip.eof else None
+    except Exception as error:  # noqa: BLE001  a damaged pickle may raise anything
+        raise ValueError(f"cannot be unpacked: {type(error).__name__}: {error}") from None
+    if not isinstance(text, str):
+        raise ValueError(f"a pickle of {type(text).__name__}, expected a text with JSON in it")
+    return json_of(text)
+
+
+class _LiveCodeBench(Row):
+    question_content: Text
+    public_test_cases: Annotated[tuple[_Test, ...], BeforeValidator(partial(unjsoned, list))] = ()
+    private_test_cases: Annotated[tuple[_Test, ...], BeforeValidator(_unpacked)] = ()
+    starter_code: Text = ""
+    metadata: JsonObject = {}
+    difficulty: Any = None
+    platform: Any = None

@@ -15,16 +15,17 @@ Rows of all data sets of code have a common form, before they become instances.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self, TypeVar
+from functools import partial
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from dataenvgym.errors import InvalidInstanceError, shorten
 from dataenvgym.records import Json, Model, Text
-from dataenvgym.tasks.rows import SourceRow
+from dataenvgym.tasks.rows import SourceRow, parsed
 
-Container = TypeVar("Container", list[Any], dict[str, Any])
 _LONGEST_INT = 4000  # digits; `int` refuses more than 4,300
 
 
@@ -44,52 +45,32 @@ class Parts:
     category: str | None = None
 
 
-def text_in(row: SourceRow, field: str, *, default: str | None = None) -> str:
-    """The text in that field; if it is absent or null, the default, if there is one."""
-    value = row.values.get(field)
-    if value is None and default is not None:
-        return default
-    if not isinstance(value, str):
-        raise row.fault(field, "text")
-    return value
+class Row(Model, extra="ignore"):
+    """The fields of a format; a field that is null is as if it were absent."""
+
+    @classmethod
+    def of(cls, row: SourceRow) -> Self:
+        """Those of a row."""
+        return parsed(cls, {k: v for k, v in row.values.items() if v is not None}, row.where)
 
 
-def texts_in(row: SourceRow, field: str) -> list[str]:
-    """The list of texts in that field; empty if the field is absent or null."""
-    texts = list_in(row, field)
-    if not all(isinstance(text, str) for text in texts):
-        raise row.fault(field, "a list of texts")
-    return texts
-
-
-def list_in(row: SourceRow, field: str) -> list[Any]:
-    """The list in that field; empty if the field is absent or null."""
-    value = row.values.get(field)
-    if not isinstance(value, list | None):
-        raise row.fault(field, "a list")
-    return value or []
-
-
-def json_in(row: SourceRow, field: str, kind: type[Container]) -> Container:
-    """The list or object in that field, or in the JSON text there; empty if the field is empty."""
-    value = row.values.get(field)
+def unjsoned(kind: Callable[[], Any], value: Any) -> Any:
+    """A value that may be a JSON text; an empty one, if the text is blank."""
     if isinstance(value, str):
-        value = json_of(value, f"{row.where}, field {field!r}") if value.strip() else None
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        raise row.fault(
-            field, f"a {'list' if kind is list else 'JSON object'}, or a JSON text of one"
-        )
-    return value
+        value = json_of(value) if value.strip() else None
+    return kind() if value is None else value
 
 
-def json_of(text: str, where: str) -> Any:
+JsonList = Annotated[list[Any], BeforeValidator(partial(unjsoned, list))]
+JsonObject = Annotated[dict[str, Any], BeforeValidator(partial(unjsoned, dict))]
+
+
+def json_of(text: str, where: str = "") -> Any:
     """Parse a JSON text; integers may have any number of digits."""
     try:
         return json.loads(text, parse_int=_whole)  # orjson turns long integers into floats
     except (ValueError, RecursionError) as error:
-        raise InvalidInstanceError(f"{where}: not JSON: {error}: {shorten(text)!r}") from None
+        raise InvalidInstanceError(f"{where}not JSON: {error}: {shorten(text)!r}") from None
 
 
 def _whole(text: str) -> int:

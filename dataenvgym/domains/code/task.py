@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from dataenvgym.domains.code.contests import apps_parts, livecodebench_parts
 from dataenvgym.domains.code.domain import CodeDomain
 from dataenvgym.domains.code.environment import CodeOptions
-from dataenvgym.domains.code.problem import CodeProblem, Parts, list_in, text_in, texts_in
+from dataenvgym.domains.code.problem import CodeProblem, Parts, Row
 from dataenvgym.domains.code.static_analysis import called_function, makes_objects, surroundings
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import TaskInstance, Text
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import FileOptions, TaskOptions
 from dataenvgym.tasks.row_source import RowSource
@@ -107,43 +107,64 @@ def _detect(row: SourceRow) -> str:
     )
 
 
+class _Own(Row):
+    instruction: Text
+    skill: Any = None
+    category: Any = None
+    hidden: list[Any] = []
+    tests: list[Any] = []
+
+
 def _own(row: SourceRow) -> Parts:
-    outer = ("id", "instruction", "skill", "category", "tests")
+    given, outer = _Own.of(row), ("id", "instruction", "skill", "category", "tests", "hidden")
     problem = {name: value for name, value in row.values.items() if name not in outer}
-    if "tests" in row.values:
-        problem["hidden"] = [*list_in(row, "hidden"), *list_in(row, "tests")]
     return Parts(
-        instruction=text_in(row, "instruction"),
-        problem=problem,
+        instruction=given.instruction,
+        problem=problem | {"hidden": [*given.hidden, *given.tests]},
         id_field="id",
-        skill=_label(row, "skill"),
-        category=_label(row, "category"),
+        skill=str(given.skill or "").strip() or None,
+        category=str(given.category or "").strip() or None,
     )
 
 
+class _HumanEval(Row):
+    prompt: Text
+    entry_point: Text
+    test: Text
+    canonical_solution: Text = ""
+
+
 def _humaneval(row: SourceRow) -> Parts:
-    prompt, entry_point = text_in(row, "prompt"), text_in(row, "entry_point")
-    solution = text_in(row, "canonical_solution", default="")
+    given = _HumanEval.of(row)
+    prompt, solution = given.prompt, given.canonical_solution
     problem = {
-        "entry_point": entry_point,
+        "entry_point": given.entry_point,
         "starter": prompt,
-        "preamble": surroundings(prompt, entry_point),
+        "preamble": surroundings(prompt, given.entry_point),
         "hidden": [
-            {"kind": "program", "code": f"{text_in(row, 'test')}\n\ncheck({entry_point})\n"}
+            {"kind": "program", "code": f"{given.test}\n\ncheck({given.entry_point})\n"},
         ],
         "solution": f"{prompt}{solution}" if solution else "",
     }
     return Parts(instruction=prompt, problem=problem, id_field="task_id")
 
 
+class _Mbpp(Row):
+    text: Text = ""
+    prompt: Text = ""
+    code: Text = ""
+    test: Text = ""
+    test_list: tuple[Text, ...] = ()
+    challenge_test_list: tuple[Text, ...] = ()
+    test_imports: tuple[Text, ...] = ()
+    test_setup_code: Text = ""
+
+
 def _mbpp(row: SourceRow) -> Parts:
-    question = text_in(row, "text" if "text" in row.values else "prompt").strip()
-    setup = "\n".join(
-        [*texts_in(row, "test_imports"), text_in(row, "test_setup_code", default="")]
-    ).strip()
-    tests = texts_in(row, "test_list")
-    more = [*texts_in(row, "challenge_test_list"), text_in(row, "test", default="")]
-    solution = text_in(row, "code", default="")
+    given = _Mbpp.of(row)
+    tests, solution = given.test_list, given.code
+    setup = "\n".join([*given.test_imports, given.test_setup_code]).strip()
+    more = [*given.challenge_test_list, given.test]
     problem = {
         "entry_point": called_function("\n".join(tests), solution),
         "public": [_program(setup, test) for test in tests],
@@ -151,16 +172,13 @@ def _mbpp(row: SourceRow) -> Parts:
         "solution": solution.replace("\r\n", "\n"),
         "tests_share_process": makes_objects("\n".join([setup, *tests, *more]), solution),
     }
+    question = (given.text or given.prompt).strip()
     instruction = "\n".join([question, "Your code should pass these tests:", "", *tests])
     return Parts(instruction=instruction, problem=problem, id_field="task_id")
 
 
 def _program(setup: str, test: str) -> dict[str, str]:
     return {"kind": "program", "code": f"{setup}\n{test}".strip() + "\n"}
-
-
-def _label(row: SourceRow, field: str) -> str | None:
-    return str(row.values.get(field) or "").strip() or None
 
 
 _READERS: Mapping[str, Callable[[SourceRow], Parts]] = {

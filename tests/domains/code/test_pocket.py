@@ -8,7 +8,6 @@ from dataenvgym.domains.code.pocket import ENGLISH_CODE, PocketCodeProblem, Pock
 from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.environments import RecordChecks
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.students.predictors.scripted import ScriptedPredictor
 
@@ -107,8 +106,3 @@ def test_plain_english_asks_for_the_same_functions_under_names_of_their_own():
         "largest(data)"
     )
     assert PocketCodeTask().domain.overlap_key("largest(data)?") == "largest data"
-
-
-def test_an_unknown_wording_is_an_error():
-    with pytest.raises(ConfigurationError, match="wording"):
-        PocketCodeTask(wording="latin")

@@ -97,8 +97,6 @@ def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
         CodeTask(tmp_path / "p.jsonl", sandbox="docker")
     with pytest.raises(ConfigurationError, match=r"limits\.memory is 4611"):
         CodeTask(tmp_path / "p.jsonl", limits={"memory": 2**62})
-    with pytest.raises(ConfigurationError, match="mean 'max_turns'"):
-        CodeTask(tmp_path / "p.jsonl", max_turn=1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pytest
 
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment, make_default
-from dataenvgym.domains.knowledge.task import KnowledgeTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import TaskInstance
@@ -108,11 +107,9 @@ def test_a_failed_judge_gives_no_score_and_is_counted(judge):
     assert asked
 
 
-def test_exact_match_takes_no_other_model_and_there_is_no_third_way():
+def test_exact_match_takes_no_other_model():
     with pytest.raises(ConfigurationError, match="asks no other model"):
         One(domain=KnowledgeDomain(), others={"user": ScriptedPredictor(lambda _: "x")})
-    with pytest.raises(ConfigurationError, match="graded_by is 'f1'"):
-        KnowledgeTask("squad.json", graded_by="f1")
 
 
 def test_gold_answers_that_no_answer_can_match_are_named():

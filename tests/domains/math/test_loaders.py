@@ -1,7 +1,7 @@
 import pytest
 
 from dataenvgym.domains.math.task import MathOptions, MathTask, to_instance
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.errors import InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.rows import SourceRow
 
 
@@ -102,5 +102,3 @@ def test_fields_of_no_known_format_or_of_another_type_are_refused():
     ):
         with pytest.raises(InvalidInstanceError, match=reason):
             read(values, **options)
-    with pytest.raises(ConfigurationError, match="Did you mean 'gsm8k'"):
-        MathTask("train.jsonl", format="gsm")
