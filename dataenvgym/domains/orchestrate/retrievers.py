@@ -44,7 +44,8 @@ class FolderRetriever:
         self.texts = [piece for path in files for piece in self._pieces(path)]
         if not self.texts:
             raise ConfigurationError(
-                f"retriever: {str(folder)!r} has no texts, expected a folder with .txt or .md files"
+                f"retriever is {str(folder)!r}, expected a folder with .txt or .md files, "
+                "http://HOST:PORT (or a list of servers), or an object with `search(query, k)`"
             )
 
     def _pieces(self, path: Path) -> list[str]:
@@ -142,12 +143,7 @@ def make_retriever(
         return HttpRetriever(urls) if urls else None
     if isinstance(given, Retriever):
         return given
-    listed: list[object] = [*given] if isinstance(given, list | tuple) else [given]
-    if all(str(each).startswith(("http://", "https://")) for each in listed):
-        return HttpRetriever([str(each) for each in listed])
-    if len(listed) == 1 and Path(str(listed[0])).is_dir():
-        return FolderRetriever(str(listed[0]))
-    raise ConfigurationError(
-        f"retriever is {given!r}, expected a folder with texts, http://HOST:PORT (or a list of "
-        "servers), or an object with `search(query, k)`"
-    )
+    listed = [str(each) for each in (given if isinstance(given, list | tuple) else [given])]
+    if all(each.startswith(("http://", "https://")) for each in listed):
+        return HttpRetriever(listed)
+    return FolderRetriever(" ".join(listed))

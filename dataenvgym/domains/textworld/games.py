@@ -62,11 +62,7 @@ class GameProblem(Problem):
         return GameWorld(self.game)
 
     def fault(self) -> str | None:
-        try:
-            check_game(self.game)
-        except BrokenFileError as error:
-            return str(error)
-        return None
+        return fault_of(self.game)
 
     def solution(self) -> Iterator[Step]:
         """The walkthrough of the game, where it has one."""
@@ -107,34 +103,35 @@ class GameWorld(World):
 
 
 def check_game(game: str) -> None:
-    """Check a game file without playing it.
+    """Raise BrokenFileError if a game file has a fault."""
+    if (fault := fault_of(game)) is not None:
+        raise BrokenFileError(fault)
 
-    Raises:
-        BrokenFileError: if it is not there, cut off, or changed.
-    """
+
+def fault_of(game: str) -> str | None:
+    """Whether a game file is not there, cut off or changed, without playing it."""
     try:
         data = Path(game).read_bytes()
     except OSError as error:
-        raise BrokenFileError(f"{game}: {error.strerror}; it is a game file") from None
+        return f"{game}: {error.strerror}; it is a game file"
     if game.endswith(PDDL):
         try:
             missing = [name for name in _PDDL_FIELDS if name not in json.loads(data)]
         except ValueError as error:
             missing = [f"JSON ({error})"]
-        if missing:
-            raise BrokenFileError(f"{game}: it is not a game of ALFWorld: it has no {missing[0]}")
-        return
+        return f"{game}: it is not a game of ALFWorld: it has no {missing[0]}" if missing else None
     version = data[0] if len(data) >= 64 else 0
     if not 1 <= version <= 8:
-        raise BrokenFileError(f"{game}: it is not a game of a Z-machine, version 1 to 8")
+        return f"{game}: it is not a game of a Z-machine, version 1 to 8"
     unit = 2 if version < 4 else 4 if version < 6 else 8
     length = int.from_bytes(data[26:28], "big") * unit
     found = sum(data[64:length]) % 2**16, int.from_bytes(data[28:30], "big")
     if length and (len(data) < length or found[0] != found[1]):
-        raise BrokenFileError(
+        return (
             f"{game}: the file is damaged ({len(data)} bytes, expected {length} or more; checksum "
             f"{found[0]}, expected {found[1]}): copy it again"
         )
+    return None
 
 
 def _started(game: str, *, policy: bool = False) -> tuple[Any, Any]:
@@ -253,10 +250,6 @@ class WebshopProblem(Problem):
     def fault(self) -> str | None:
         known = len(_webshop(self.n_products).server.goals)
         return None if self.session < known else f"there are {known} goals, numbered from 0"
-
-    def solution(self) -> Iterator[Step]:
-        """WebShop has no reference policy."""
-        yield from ()
 
 
 class WebshopWorld(World):

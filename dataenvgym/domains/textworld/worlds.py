@@ -100,13 +100,13 @@ class Problem(Model, ABC):
     def world(self) -> World:
         """The world at the start."""
 
-    @abstractmethod
     def fault(self) -> str | None:
         """Why it cannot be solved as stated; None if nothing is known against it."""
+        return None
 
-    @abstractmethod
     def solution(self) -> Iterator[Step]:
-        """The steps of a reference policy; none if `fault` finds one."""
+        """The steps of a reference policy; none without one, or if `fault` finds one."""
+        yield from ()
 
 
 def impossible(action: str) -> str:

@@ -75,17 +75,13 @@ class Town(Village, Shop, Calendar):
         return TownState(**{name: value for part in parts for name, value in part})
 
     def tools(self, by: Seat = "assistant") -> tuple[Tool, ...]:
-        return tuple(_without_descriptions(tool) for tool in super().tools(by))
-
-
-def _without_descriptions(tool: Tool) -> Tool:
-    """The tool without descriptions of its arguments."""
-    arguments: Any = tool.parameters["properties"]
-    plain = {
-        name: {key: value for key, value in argument.items() if key != "description"}
-        for name, argument in arguments.items()
-    }
-    return tool.model_copy(update={"parameters": {**tool.parameters, "properties": plain}})
+        plain = []
+        for tool in super().tools(by):
+            known: Any = tool.parameters["properties"]
+            bare = {n: {k: v for k, v in a.items() if k != "description"} for n, a in known.items()}
+            parameters = {**tool.parameters, "properties": bare}
+            plain.append(tool.model_copy(update={"parameters": parameters}))
+        return tuple(plain)
 
 
 TOWN: World[Any] = Town()

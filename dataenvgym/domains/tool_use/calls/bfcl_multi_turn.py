@@ -92,26 +92,17 @@ class MultiTurnEnvironment(TaskEnvironment):
     """Reward 1.0 if BFCL's checker accepts the conversation, else 0.0.
 
     Args:
-        checkout: the clone, which runs calls and judges.
-        more_tools: BFCL's sentence that there are more functions.
+        domain: has the clone, which runs calls and judges, and BFCL's sentence that there are more
+            functions.
     """
 
     max_turns = 1000
     _sessions = itertools.count()
 
-    def __init__(
-        self,
-        instances: Sequence[TaskInstance] = (),
-        *,
-        options: PromptOptions,
-        checkout: Checkout,
-        more_tools: str,
-        **more: Any,
-    ) -> None:
-        super().__init__(
-            instances, system_prompt=options.system_prompt, template=options.template, **more
-        )
-        self._checkout, self._more_tools = checkout, more_tools
+    def __init__(self, instances: Sequence[TaskInstance], domain: MultiTurnDomain) -> None:
+        super().__init__(instances)
+        self.prompt_template = domain.prompt_template
+        self._checkout, self._more_tools = domain.checkout, domain.more_tools
 
     def begin(self, instance: TaskInstance) -> Conversation:
         self._problem = instance.data_as(MultiTurnProblem)
@@ -175,12 +166,10 @@ class MultiTurnDomain(Domain):
 
     def __init__(self, checkout: Checkout, more_tools: str, options: PromptOptions) -> None:
         self.prompt_template = options.prompt
-        self._environment = partial(
-            MultiTurnEnvironment, options=options, checkout=checkout, more_tools=more_tools
-        )
+        self.checkout, self.more_tools = checkout, more_tools
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> MultiTurnEnvironment:
-        return self._environment(instances)
+        return MultiTurnEnvironment(instances, self)
 
     def gold_record(self, instance: TaskInstance) -> None:
         return None

@@ -47,26 +47,15 @@ class PlansEnvironment(TaskEnvironment):
 
     Args:
         instances: see `TaskEnvironment`.
-        form: how plans are written.
-        correct_by: how much of a right plan equals the gold one.
-        prompt_template: the text around a request.
+        domain: has the form, the prompt, and how much of a right plan equals the gold one.
     """
 
     max_turns = 1
 
-    def __init__(
-        self,
-        instances: Sequence[TaskInstance],
-        *,
-        form: Form,
-        correct_by: Level,
-        prompt_template: PromptTemplate,
-    ) -> None:
-        super().__init__(
-            instances, system_prompt=prompt_template.system, template=prompt_template.template
-        )
-        self.form = form
-        self.correct_by = correct_by
+    def __init__(self, instances: Sequence[TaskInstance], domain: PlansDomain) -> None:
+        super().__init__(instances)
+        self.prompt_template = domain.prompt_template
+        self.form, self.correct_by = domain.form, domain.correct_by
 
     def begin(self, instance: TaskInstance) -> Conversation:
         gold_plans(instance, self.form)
@@ -176,12 +165,7 @@ class PlansDomain(Domain):
         self.answer_form = self.prompt_template.system or self.form.how_to_write
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> PlansEnvironment:
-        return PlansEnvironment(
-            instances,
-            form=self.form,
-            correct_by=self.correct_by,
-            prompt_template=self.prompt_template,
-        )
+        return PlansEnvironment(instances, self)
 
     def report(self, task: str, completed: Sequence[CompletedTaskInstance]) -> PerformanceReport:
         """The report, with F1 of tools, arguments and edges, as in m&m's evaluation."""

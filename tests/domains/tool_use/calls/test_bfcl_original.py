@@ -187,5 +187,5 @@ def test_rows_that_bfcl_counts_and_no_answer_solves_are_left_out_by_name(origina
     folder, *_ = original
     assert len(BFCLTask(folder).whole().instances) == 3482
     assert "9 of 3491 rows" in caplog.text
-    with pytest.raises(ConfigurationError, match="subset is 'java'"):
+    with pytest.raises(ConfigurationError, match="subset 'java'"):
         _ = BFCLTask(folder, subset="java").whole().instances
