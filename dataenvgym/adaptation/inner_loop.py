@@ -23,7 +23,6 @@ from typing import Any
 from pydantic import Field
 
 from dataenvgym import exact_json
-from dataenvgym.environments.episode_directory import read_identity, refuse_another, write_identity
 from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
@@ -223,14 +222,6 @@ def adapt(
             f"not be compared with the base, the first because of this: {first}"
         )
     return results
-
-
-def keep_identity(directory: Path, identity: dict[str, Any]) -> None:
-    """Write `environment.json`; if it is there, refuse another student or other problems."""
-    if read_identity(directory) is None:
-        write_identity(directory, identity)
-    else:
-        refuse_another(directory, identity)
 
 
 def _begin(folder: Path, content_hash: str) -> None:

@@ -21,8 +21,9 @@ from pathlib import Path
 from secrets import randbelow
 from typing import Any
 
-from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt, keep_identity
+from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
+from dataenvgym.environments.episode_directory import keep_identity
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
 from dataenvgym.interfaces import TrainablePredictorInterface, can
@@ -229,7 +230,7 @@ def opened_queue(
         identity["task"] = attemptable(task).name
         if can(predictor, "describe"):
             identity["predictor"] = without_secrets(predictor.describe())
-        keep_identity(directory, identity)
+        keep_identity(directory, identity, any(directory.glob("answers/*")))
         for left in (directory / "adapters").glob(f"{_ONCE}*"):  # by a killed server
             remove_folder(left)
         queue = RequestQueue(task, predictor, directory)

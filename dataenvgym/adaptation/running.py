@@ -17,7 +17,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
-from dataenvgym.adaptation.inner_loop import keep_identity
 from dataenvgym.adaptation.report import AnyReport, report_of, write_report
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.environments.episode_directory import identity_of
@@ -118,9 +117,8 @@ def run_adaptation(
         config = adaptation_config(overrides, config_dir, continual=continual)
     with prepared_adaptation(config, fresh=fresh, retry_errors=retry_errors) as parts:
         directory, settings, arms = parts.directory, parts.settings, parts.arms
-        with ADAPTATIONS.opened(directory, settings, fresh=fresh):
-            keep_identity(directory, identity_of("adaptation", parts.task, parts.first, {}))
-            ADAPTATIONS.keep(directory, settings)
+        identity = identity_of("adaptation", parts.task, parts.first, {})
+        with ADAPTATIONS.opened(directory, settings, fresh=fresh, identity=identity):
             on_begin(directory)
             results: list[ArmResult | SequenceResult] = []
             for seed in parts.seeds:

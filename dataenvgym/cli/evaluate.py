@@ -20,7 +20,6 @@ from dataenvgym.cli.evaluation_tables import (
     summary_table,
     usage_line,
 )
-from dataenvgym.environments.iterations import write_completed
 from dataenvgym.errors import EvaluationError, RunDirectoryError
 from dataenvgym.runs.config import build_judge
 from dataenvgym.runs.documents import Document, Line, Table, show
@@ -32,7 +31,7 @@ from dataenvgym.runs.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.runs.evaluation.suite import prepare_suite, run_suite
 from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.runs.texts import counts, one_line, score, several
-from dataenvgym.storage import write_json
+from dataenvgym.storage import write_json, write_models
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tasks.metrics.rescoring import REPLAYED, RescoringResult
@@ -75,7 +74,7 @@ def evaluate(arguments: Namespace) -> None:
     found = [part.evaluation for part in parts if part.evaluation is not None]
     if arguments.output is not None:
         completed = [each for evaluation in found for each in evaluation.completed()]
-        write_completed(Path(arguments.output).expanduser(), completed)
+        write_models(Path(arguments.output).expanduser(), completed)
         console.say(f"transcripts: {arguments.output}")
     failed = [part for part in parts if part.error is not None]
     if len(parts) > 1:

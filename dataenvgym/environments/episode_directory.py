@@ -28,7 +28,7 @@ from dataenvgym.events import warn_run, without_secrets
 from dataenvgym.interfaces import PredictorInterface, Stateful, can
 from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import load
-from dataenvgym.storage import naming_damage, read_json, read_model, write_json
+from dataenvgym.storage import read_model, write_json
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.rollouts import describe_speakers
@@ -36,6 +36,8 @@ from dataenvgym.workspace import FORMAT, check_format, refuse_format
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose versions affect results."""
+GO_BACK = "go back to that, or start over"
+"""What to do about another identity, for messages."""
 _SCRATCH = ".trial-"
 
 
@@ -174,16 +176,23 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     path = directory / "environment.json"
     if not path.exists():
         return None
-    with naming_damage(path, "restore it, or start over"):
-        identity = read_json(path)
-        if not isinstance(identity, dict) or not {"environment", "task"} <= identity.keys():
-            raise ValueError("it is not a JSON object with environment, task")
-        refuse_format(path, identity)
+    identity = read_model(path, dict[str, Any], "restore it, or start over")
+    refuse_format(path, identity)
     return identity
 
 
-def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
-    """Compare with the `environment.json` of an existing episode; warn of other versions.
+def keep_identity(
+    directory: Path, identity: dict[str, Any], is_begun: bool, way_out: str = GO_BACK
+) -> None:
+    """Write `environment.json`; of a folder that has begun, refuse another identity."""
+    if is_begun:
+        refuse_another(directory, identity, way_out)
+    else:
+        write_identity(directory, identity)
+
+
+def refuse_another(directory: Path, identity: dict[str, Any], way_out: str = GO_BACK) -> None:
+    """Compare with the `environment.json` of an existing folder; warn of other versions.
 
     Raises:
         RunDirectoryError: if the file is missing or anything differs; names the first difference.
@@ -209,7 +218,7 @@ def refuse_another(directory: Path, identity: dict[str, Any]) -> None:
         if before.get(key) != identity.get(key):
             raise RunDirectoryError(
                 f"{directory} was begun with {key} = {before.get(key)!r}, "
-                f"not {identity.get(key)!r} (see environment.json); go back to that, or start over"
+                f"not {identity.get(key)!r} (see environment.json); {way_out}"
             )
 
 

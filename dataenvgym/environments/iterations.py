@@ -135,16 +135,6 @@ class IterationResult(Model):
         return self.report.scores
 
 
-def write_completed(path: Path, completed: Iterable[CompletedTaskInstance]) -> None:
-    """Write completed instances, one per line, atomically."""
-    write_models(path, completed)
-
-
-def read_completed(path: Path) -> list[CompletedTaskInstance]:
-    """Read a file that `write_completed` wrote; RunDirectoryError if it is damaged."""
-    return read_models(path, CompletedTaskInstance)
-
-
 class IterationFiles:
     """The files of iteration `number` in `root`, the folder `iterations/`."""
 
@@ -239,7 +229,7 @@ class IterationFiles:
     def read_completed(self, name: str = "completed.jsonl") -> list[CompletedTaskInstance] | None:
         """The evaluated instances, or None before the evaluation."""
         path = self.directory / name
-        return read_completed(path) if path.exists() else None
+        return read_models(path, CompletedTaskInstance) if path.exists() else None
 
     def read_trained(self) -> list[CompletedTaskInstance] | None:
         """The answers of the student trained here, even if it was refused; None before."""
@@ -256,24 +246,21 @@ class IterationFiles:
 
     def repeat(self, other: IterationFiles, name: str = "completed.jsonl") -> None:
         """Write the evaluated instances of another iteration as this one's."""
-        content = read_bytes(other.directory / "completed.jsonl")
         with self.marks.replacing(name) as path:
-            write_bytes(path, content)
+            write_bytes(path, read_bytes(other.directory / "completed.jsonl"))
 
     def write_completed(
         self, completed: Iterable[CompletedTaskInstance], name: str = "completed.jsonl"
     ) -> None:
         with self.marks.replacing(name) as path:
-            write_completed(path, completed)
+            write_models(path, completed)
 
     # --- further files of an environment ---
 
     def read_more(self, name: str, kind: Any) -> Any:
         """A value of this type from the JSON that `write_more` wrote; None before."""
         path = self.directory / name
-        if not path.exists():
-            return None
-        return read_model(path, kind, self.marks.way_out)
+        return read_model(path, kind, self.marks.way_out) if path.exists() else None
 
     def write_more(self, name: str, value: Any) -> None:
         """Write a value, of data models or not, as JSON."""

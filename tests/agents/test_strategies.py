@@ -6,9 +6,10 @@ from collections import Counter
 import pytest
 
 from dataenvgym.agents.compatibility import check_fit
-from dataenvgym.environments.iterations import read_completed
+from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
 from dataenvgym.runs.episodes import run_episode
+from dataenvgym.storage import read_models
 from dataenvgym.students.predictors import ScriptedPredictor
 from tests.fakes import Student
 
@@ -108,7 +109,9 @@ def test_the_pocket_student_is_taught_end_to_end(name, tmp_path):
     summary = run_episode(environment, agent, iterations=1)
     assert summary.iterations[1].n_records >= 55
     folders = (tmp_path / "iterations" / f"00{n}" for n in (0, 1))
-    before, after = (read_completed(folder / "completed.jsonl") for folder in folders)
+    before, after = (
+        read_models(folder / "completed.jsonl", CompletedTaskInstance) for folder in folders
+    )
     assert [c.response for c in before] != [c.response for c in after]
     stage = "dpo" if name == "preference" else "sft"
     assert f"stage: {stage}" in (tmp_path / "iterations/001/training.yaml").read_text()

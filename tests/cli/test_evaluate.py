@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.environments.iterations import read_completed
+from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.runs.evaluation.directory import EVALUATIONS
-from dataenvgym.storage import read_json, read_jsonl, write_json, write_jsonl
+from dataenvgym.storage import read_json, read_jsonl, read_models, write_json, write_jsonl
 
 
 def overall(out: str) -> float:
@@ -24,11 +24,11 @@ def test_it_shows_the_score_of_each_skill_and_writes_the_transcripts(dataenvgym,
     result = dataenvgym.succeeds("eval", *small, "+predictor.wit=100", "--output", str(output))
     assert overall(result.out) == 1.0
     assert "descending" in result.out
-    assert all(c.was_correct for c in read_completed(output))
-    assert len(read_completed(output)) == 20
+    assert all(c.was_correct for c in read_models(output, CompletedTaskInstance))
+    assert len(read_models(output, CompletedTaskInstance)) == 20
     chosen = ("--split", "test", "--limit", "5", "--output", str(output))
     assert dataenvgym("eval", *small, *chosen).code == 0
-    ids = [c.instance.id for c in read_completed(output)]
+    ids = [c.instance.id for c in read_models(output, CompletedTaskInstance)]
     assert ids == [f"pocket_math-test-{i:05d}" for i in range(5)]
 
 
@@ -68,7 +68,7 @@ def test_a_student_may_be_named_in_one_word(dataenvgym, folder, monkeypatch):
     output = folder / "completed.jsonl"
     result = dataenvgym.succeeds("eval", *small_task, "model=hf/pocket", "--output", str(output))
     assert 0.0 < overall(result.out) < 1.0
-    assert len(read_completed(output)) == 20
+    assert len(read_models(output, CompletedTaskInstance)) == 20
 
 
 def test_a_model_that_learns_nothing_takes_up_no_adapter_and_no_run(dataenvgym, run):
@@ -341,7 +341,7 @@ def test_a_suite_is_shown_as_one_table_and_so_is_a_folder(dataenvgym, talkative)
     ]
     assert [row[0] for row in rows if row][-5:-2] == ["pocket_math", "pocket_code", "mean"]
     assert {"pass@k", "majority@k", "tokens", "seconds"} < {word for row in rows for word in row}
-    assert len(read_completed(talkative / "all.jsonl")) == 15
+    assert len(read_models(talkative / "all.jsonl", CompletedTaskInstance)) == 15
     table = result.out[result.out.index("\ntask") + 1 :]
     chosen = ("evaluations/mine", "--output", "rows.json")
     again = dataenvgym.succeeds("summary", *chosen).out  # sorted by name

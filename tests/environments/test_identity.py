@@ -84,7 +84,7 @@ def test_the_format_is_not_part_of_the_identity_of_a_run(tmp_path):
 
 
 @pytest.mark.parametrize("content", [{}, [], {"task": "problems"}])
-def test_an_identity_that_says_nothing_is_named_as_damaged(tmp_path, content):
+def test_an_identity_that_says_nothing_is_refused_by_name(tmp_path, content):
     write_json(tmp_path / "environment.json", content)
-    with pytest.raises(RunDirectoryError, match=" restore it"):
+    with pytest.raises(RunDirectoryError, match=r"environment\.json"):
         refuse_another(tmp_path, {"environment": "e", "task": "problems"})

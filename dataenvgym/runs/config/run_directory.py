@@ -89,7 +89,6 @@ def open_run(config: DictConfig, *, fresh: bool = False) -> Iterator[Path]:
     """Lock the run's folder, and write its `config.yaml`; see `Workspaces.opened`."""
     directory = run_directory(config)
     with _RUNS.opened(directory, config, fresh=fresh):
-        _RUNS.keep(directory, config)
         yield directory
 
 

@@ -18,11 +18,8 @@ from typing import Any, ClassVar
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.errors import (
-    ConfigChangedError,
-    RunDirectoryError,
-    did_you_mean,
-)
+from dataenvgym.environments.episode_directory import GO_BACK, keep_identity
+from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.events import warn_run
 from dataenvgym.runs.config.resolved import leaves, resolved_yaml
 from dataenvgym.storage import is_empty, read_bytes, read_yaml, write_text
@@ -70,6 +67,8 @@ class Workspaces(ABC):
     a_kind: ClassVar[str]
     option: ClassVar[str]
     sections: ClassVar[frozenset[str]]
+    way_out: ClassVar[str] = GO_BACK
+    """What to do about another identity, for the message."""
 
     @abstractmethod
     def decisive(self, config: DictConfig) -> dict[str, Any]:
@@ -135,15 +134,23 @@ class Workspaces(ABC):
         )
 
     @contextmanager
-    def opened(self, directory: Path, config: DictConfig, *, fresh: bool = False) -> Iterator[None]:
+    def opened(
+        self,
+        directory: Path,
+        config: DictConfig,
+        *,
+        fresh: bool = False,
+        identity: dict[str, Any] | None = None,
+    ) -> Iterator[None]:
         """Open the workspace, new or continued, and lock it until the block ends.
 
         Args:
             fresh: remove the old files first.
+            identity: of the student and the problems, for `environment.json`.
 
         Raises:
-            RunDirectoryError: if another process writes to it; as `check`; with `fresh`, if the
-                folder is not a workspace of this kind.
+            RunDirectoryError: if another process writes to it; as `check`, or if it began with
+                another identity; with `fresh`, if the folder is not a workspace of this kind.
         """
         with opened(
             directory,
@@ -151,6 +158,9 @@ class Workspaces(ABC):
             recognize=lambda: self.read(directory),
             check=lambda: self.check(directory, config),
         ):
+            if identity is not None:
+                keep_identity(directory, identity, self.is_begun(directory, config), self.way_out)
+            self.keep(directory, config)
             yield
 
     def keep(self, directory: Path, config: DictConfig) -> None:

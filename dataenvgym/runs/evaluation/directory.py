@@ -96,6 +96,7 @@ def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
 class _Evaluations(Workspaces):
     kind, a_kind, option = "evaluation", "an evaluation", "--evaluations-dir"
     sections = frozenset({*_SECTIONS, "samples", "chunk"})
+    way_out = "`dataenvgym rescore` judges its samples by changed problems, --fresh draws anew"
 
     def decisive(self, config: DictConfig) -> dict[str, Any]:
         return {

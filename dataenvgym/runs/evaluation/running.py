@@ -14,11 +14,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.episode_directory import (
-    identity_of,
-    refuse_another,
-    write_identity,
-)
+from dataenvgym.environments.episode_directory import identity_of, refuse_another
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
@@ -285,13 +281,12 @@ def run_prepared(
         with ExitStack() as stack:
             # they were made with the task, and are not asked any more
             stack.callback(close_speakers, getattr(task, "others", None) or {})
-            stack.enter_context(EVALUATIONS.opened(directory, settings, fresh=fresh))
-            identity = _identity(files, task, predictor)
-            EVALUATIONS.keep(directory, settings)
+            identity = identity_of("evaluation", task, predictor, {})
+            stack.enter_context(
+                EVALUATIONS.opened(directory, settings, fresh=fresh, identity=identity)
+            )
             if (ledger := ledger_of(task)) is not None:
                 ledger.directory = directory
-            if not files.is_begun:
-                write_identity(directory, identity)
             if addition is not None:
                 addition.begin(task, directory)
             on_begin(directory)
@@ -299,9 +294,8 @@ def run_prepared(
     check_stored(task, directory)
     judged: JudgedSamples | None = None
     if judge is not None:
+        settings.problems = EVALUATIONS.read(directory).get("problems")
         with closing(judge), EVALUATIONS.opened(directory, settings):
-            settings.problems = EVALUATIONS.read(directory).get("problems")
-            EVALUATIONS.keep(directory, settings)
             judged = judge_samples(files, judge, completed_of(files, samples), samples)
     results = sum_up(files, task, metrics, samples, judged)
     if results.report is not None:
@@ -333,26 +327,11 @@ def _doubt(files: EvaluationFiles, task: Task, config: DictConfig) -> str | None
         predictor = build_predictor(config, trainable=False)
     except (ConfigurationError, InvalidInstanceError) as error:
         return f"Whether student and problems are still the same cannot be seen: {error}"
-    _identity(files, task, predictor)
+    identity = identity_of("evaluation", task, predictor, {})
+    refuse_another(files.directory, identity, EVALUATIONS.way_out)
     if OmegaConf.select(config, "store._target_"):
         return "store= keeps episodes as they are played, and all were: --fresh plays them again"
     return None
-
-
-def _identity(
-    files: EvaluationFiles, task: Task, predictor: PredictorInterface
-) -> dict[str, object]:
-    """The student and the problems; refuse to resume with other ones."""
-    identity = identity_of("evaluation", task, predictor, {})
-    if files.is_begun:
-        try:
-            refuse_another(files.directory, identity)
-        except RunDirectoryError as error:
-            raise RunDirectoryError(
-                f"{error}. If its problems have changed, `dataenvgym rescore {files.directory}` "
-                "judges its samples again; --fresh draws new ones"
-            ) from error
-    return identity
 
 
 def rescore_evaluation(

@@ -29,8 +29,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from omegaconf import OmegaConf
+from pydantic import PositiveInt
 
-from dataenvgym.errors import check_at_least
 from dataenvgym.events import warn_run
 from dataenvgym.runs.episodes.summary import Summary
 from dataenvgym.students.external.processes import end_process_tree, last_lines
@@ -66,13 +66,9 @@ class ProcessExecutor:
         workers: the number of processes at a time; None takes the number of cores divided by
             `threads`.
         threads: threads of one student; only used to compute `workers`.
-
-    Raises:
-        ConfigurationError: if a number is below 1.
     """
 
-    def __init__(self, *, workers: int | None = None, threads: int = 1) -> None:
-        check_at_least(1, workers=1 if workers is None else workers, threads=threads)
+    def __init__(self, *, workers: PositiveInt | None = None, threads: PositiveInt = 1) -> None:
         self.workers = workers or max(1, len(os.sched_getaffinity(0)) // threads)
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:

@@ -25,7 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, check_at_least
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.episodes.summary import Summary
 from dataenvgym.studies.executors.episode_driver import End, Lost, drive
 from dataenvgym.studies.executors.interface import EpisodeJob, EpisodeOutcome
@@ -204,10 +206,10 @@ class RayExecutor:
     """
 
     address: str | None = None
-    num_cpus: int | None = None
-    cpus_per_episode: float = 1
-    gpus_per_predictor: float = 0
-    max_restarts: int = 3
+    num_cpus: PositiveInt | None = None
+    cpus_per_episode: NonNegativeFloat = 1
+    gpus_per_predictor: NonNegativeFloat = 0
+    max_restarts: NonNegativeInt = 3
 
     def __post_init__(self) -> None:
         if self.address is not None and self.num_cpus is not None:
@@ -215,9 +217,6 @@ class RayExecutor:
                 f"address is {self.address!r}, so an existing cluster is used; num_cpus is for a "
                 "cluster that is started here, and has to be null"
             )
-        check_at_least(1, num_cpus=1 if self.num_cpus is None else self.num_cpus)
-        for name in ("cpus_per_episode", "gpus_per_predictor", "max_restarts"):
-            check_at_least(0, **{name: getattr(self, name)})
 
     def run(self, episodes: Sequence[EpisodeJob]) -> list[EpisodeOutcome]:
         needs = {"CPU": self.cpus_per_episode, "GPU": self.gpus_per_predictor}

@@ -23,9 +23,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from dataenvgym.errors import ConfigurationError, WorkerLostError, check_at_least, check_one_of
+from pydantic import NonNegativeInt, PositiveInt
+
+from dataenvgym.errors import ConfigurationError, WorkerLostError
 from dataenvgym.runs.episodes.summary import Summary
 from dataenvgym.students.external.processes import last_lines
 from dataenvgym.studies.executors.episode_driver import End, Lost, drive
@@ -62,25 +64,21 @@ class SlurmExecutor:
         cluster: "slurm", or "local" to try it out without Slurm, in processes of this machine.
 
     Raises:
-        ConfigurationError: for an impossible value, and from `run` without submitit or Slurm.
+        ConfigurationError: from `run`, without submitit or Slurm.
     """
 
     def __init__(
         self,
         *,
-        timeout_min: int = 240,
-        cpus_per_task: int = 1,
-        gpus_per_node: int = 0,
+        timeout_min: PositiveInt = 240,
+        cpus_per_task: PositiveInt = 1,
+        gpus_per_node: NonNegativeInt = 0,
         parameters: Mapping[str, Any] | None = None,
-        at_once: int | None = None,
-        max_restarts: int = 3,
+        at_once: PositiveInt | None = None,
+        max_restarts: NonNegativeInt = 3,
         folder: str | Path | None = None,
         cluster: Cluster = "slurm",
     ) -> None:
-        check_one_of(get_args(Cluster), cluster=cluster)
-        at_least_1 = {"at_once": 1 if at_once is None else at_once}
-        check_at_least(1, timeout_min=timeout_min, cpus_per_task=cpus_per_task, **at_least_1)
-        check_at_least(0, gpus_per_node=gpus_per_node, max_restarts=max_restarts)
         self.limits = {
             "timeout_min": timeout_min,
             "cpus_per_task": cpus_per_task,

@@ -19,16 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic import PositiveInt
 from safetensors import safe_open
 
-from dataenvgym.errors import ConfigurationError, check_at_least
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import ContextThreadPool, interrupt, raise_if_cancelled, warn_run
-from dataenvgym.interfaces import (
-    Failure,
-    Reply,
-    SamplingParameters,
-    TrainablePredictorInterface,
-)
+from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainablePredictorInterface
 from dataenvgym.records import Conversation
 from dataenvgym.runs.config.run_directory import open_run
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback
@@ -58,13 +54,9 @@ class TogetherExecutor:
     Args:
         workers: the number of episodes at a time. Each holds its student's adapter in memory.
         threads: CPU cores to compute on; None takes all.
-
-    Raises:
-        ConfigurationError: if a number is below 1.
     """
 
-    def __init__(self, *, workers: int = 16, threads: int | None = None) -> None:
-        check_at_least(1, workers=workers, threads=1 if threads is None else threads)
+    def __init__(self, *, workers: PositiveInt = 16, threads: PositiveInt | None = None) -> None:
         self.workers = workers
         self.threads = threads or len(os.sched_getaffinity(0))
 

@@ -13,6 +13,7 @@ from dataenvgym.runs.evaluation.directory import (
     evaluation_settings,
     settings_to_rescore,
 )
+from dataenvgym.storage import remove_folder
 
 
 def name_of(*overrides: str, split: str = "test", limit=None, adapter: Path | None = None) -> str:
@@ -54,13 +55,13 @@ def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
     settings = evaluation_settings(config, split="test", limit=None, adapter=None)
     directory = evaluation_directory(config, settings)
     with EVALUATIONS.opened(directory, settings):
-        EVALUATIONS.keep(directory, settings)
+        pass
     assert EVALUATIONS.find(str(directory)) == EVALUATIONS.find("mine", tmp_path) == directory
     (directory / "instances.jsonl").touch()
     with EVALUATIONS.opened(directory, settings, fresh=True):
-        assert list(directory.iterdir()) == []
+        assert [path.name for path in directory.iterdir()] == ["config.yaml"]
     assert list(tmp_path.iterdir()) == [directory]
-    directory.rmdir()
+    remove_folder(directory)
     with pytest.raises(RunDirectoryError, match="mine"):
         EVALUATIONS.find("mine", tmp_path)
 

@@ -26,17 +26,21 @@ def test_the_executor_determines_neither_name_nor_results():
 
 
 @pytest.mark.parametrize(
-    ("overrides", "message"),
+    "overrides",
     [
-        (["num_cpus=0"], "num_cpus is 0, expected 1 or more"),
-        (["max_restarts=-1"], "max_restarts is -1, expected 0 or more"),
-        (["gpus_per_predictor=-1"], "gpus_per_predictor is -1, expected 0 or more"),
-        (["address=auto", "num_cpus=2"], "null"),  # an existing cluster has its own
+        *(["ray", one] for one in ("num_cpus=0", "max_restarts=-1", "gpus_per_predictor=-1")),
+        ["ray", "num_cpus=2", "address=auto"],  # an existing cluster has its own
+        *(["slurm", one] for one in ("cluster=pbs", "timeout_min=0", "at_once=0")),
+        ["processes", "workers=0"],
+        ["together", "threads=0"],
     ],
+    ids=" ".join,
 )
-def test_options_of_ray_that_cannot_be_are_refused(overrides, message):
-    with pytest.raises(ConfigurationError, match=message):
-        build_executor(compose(["executor=ray", *(f"executor.{one}" for one in overrides)]))
+def test_options_that_cannot_be_are_refused_by_name(overrides):
+    name, first, *_ = overrides
+    words = [f"executor={name}", *(f"executor.{one}" for one in overrides[1:])]
+    with pytest.raises(ConfigurationError, match=first.partition("=")[0]):
+        build_executor(compose(words))
 
 
 def test_without_ray_the_way_out_is_named(monkeypatch):

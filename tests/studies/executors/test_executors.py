@@ -87,7 +87,9 @@ def test_errors_arrive_as_they_are_and_hold_up_no_other_episode(executor, script
 
 
 def test_an_episode_that_cannot_work_leaves_nothing_behind(executor, scripted, folder):
-    (outcome,) = executor.run([scripted("environment.mode=x")])
+    episode = scripted()
+    episode.config.environment.mode = "x"
+    (outcome,) = executor.run([episode])
     assert isinstance(outcome.error, ConfigurationError)
     assert not (folder / "runs").exists()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dataenvgym.errors import ConfigurationError, WorkerLostError
+from dataenvgym.errors import WorkerLostError
 from dataenvgym.events import ProgressMessage, hearing_warnings
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.episodes import EpisodeCallback
@@ -26,8 +26,6 @@ def test_workers_are_as_many_as_there_are_cores_for_the_students():
     assert ProcessExecutor().workers == cores
     assert ProcessExecutor(threads=2 * cores).workers == 1
     assert ProcessExecutor(workers=7, threads=2).workers == 7
-    with pytest.raises(ConfigurationError, match="workers is 0"):
-        ProcessExecutor(workers=0)
 
 
 @pytest.mark.parametrize(

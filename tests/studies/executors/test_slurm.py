@@ -85,17 +85,3 @@ def test_without_slurm_it_is_refused_before_anything_starts(scripted, folder, mo
     with pytest.raises(ConfigurationError, match="srun"):
         SlurmExecutor().run([scripted()])
     assert not (folder / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"timeout_min": 0}, "timeout_min is 0"),
-        ({"at_once": 0}, "at_once is 0"),
-        ({"gpus_per_node": -1}, "gpus_per_node is -1"),
-        ({"cluster": "lsf"}, "cluster is 'lsf'"),
-    ],
-)
-def test_impossible_values_are_refused(options, expected):
-    with pytest.raises(ConfigurationError, match=expected):
-        SlurmExecutor(**options)
