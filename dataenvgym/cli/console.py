@@ -7,11 +7,14 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from dataenvgym.events import hearing_warnings
+
+if TYPE_CHECKING:
+    from dataenvgym.runs.documents import Style
 
 WIDTH = 100
 """The least columns if the output is not a terminal."""
@@ -29,11 +32,11 @@ class Terminal(Console):
         if not self.is_terminal:
             self.width = max(self.width, WIDTH)
 
-    def say(self, text: object = "", style: str = "") -> None:
-        """Show a text, each of its lines on one line; it may quote a model."""
-        from dataenvgym.runs.texts import plain
+    def say(self, text: str, style: Style = "text") -> None:
+        """Show a line; it may quote a model."""
+        from dataenvgym.runs.documents import Line, show
 
-        self.print(Text(plain(str(text)), style=style), soft_wrap=True)
+        show([Line(text, style)], self)
 
     @contextmanager
     def working(self, what: str = "") -> Iterator[None]:
@@ -48,7 +51,7 @@ class Terminal(Console):
         def show(text: str) -> None:
             if text not in shown:
                 shown.add(text)
-                self.say(f"warning: {text}", "yellow")
+                self.say(text, "warning")
 
         with hearing_warnings(show), showing_progress(self, what) if what else nullcontext():
             yield

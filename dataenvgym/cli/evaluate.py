@@ -87,9 +87,7 @@ def evaluate(arguments: Namespace) -> None:
         more = all(evaluation.can_be_extended for evaluation in found)
         extend = "more samples extend it (samples=...), " if more else ""
         console.say(f"This was finished already: {extend}--fresh starts over.")
-    for evaluation in found:
-        if evaluation.doubt is not None:
-            console.say(evaluation.doubt)
+    show([one.doubt for one in found if one.doubt is not None], console)
     if failed:
         lines = "\n".join(f"  {part.task} ({part.directory}): {part.error}" for part in failed)
         raise EvaluationError(
@@ -99,10 +97,8 @@ def evaluate(arguments: Namespace) -> None:
 
 
 def _floors(prepared: Prepared, limit: int | None) -> Document:
-    task = attemptable(prepared.task)
-    yield Line(
-        f"{task.name}, {prepared.settings.split} split: the same reply to every problem", "title"
-    )
+    task, split = attemptable(prepared.task), prepared.settings.split
+    yield Line(f"{task.name}, {split} split: the same reply to every problem", "title")
     rows = [
         (one_line(reply, 60) or "(empty)", score(of.score), score(of.accuracy))
         for reply, of in floors_of(task, instances_of(task, 1, limit) or ())
@@ -216,12 +212,12 @@ def _document(evaluation: Evaluation) -> Document:
     yield f"samples: {evaluation.directory}"
     for what, file in added.files.items() if added is not None else ():
         yield f"{what}: {evaluation.directory / file}"
-    if failed := report.n_errors:
-        if report.faults:
-            yield f"not solved, by whose fault: {counts(report.failures)}"
+    if report.n_errors and report.faults:
+        yield f"not solved, by whose fault: {counts(report.failures)}"
+    if report.n_errors:
         yield (
-            f"{several(failed, 'sample')} failed; once the cause is gone, the same command with "
-            "--retry-errors draws them again"
+            f"{several(report.n_errors, 'sample')} failed; once the cause is gone, the same "
+            "command with --retry-errors draws them again"
         )
 
 

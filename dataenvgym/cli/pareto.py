@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.runs.documents import Table, show
+from dataenvgym.runs.documents import File, Table, show
 from dataenvgym.runs.episodes.plots import default_settings, png_of
 from dataenvgym.runs.texts import score
 from dataenvgym.storage import read_model, write_bytes
@@ -92,12 +92,12 @@ def pareto(arguments: Namespace) -> None:
         )
         for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name))
     ]
-    console = Terminal()
     columns = ("evaluation", "accuracy", arguments.by, "preference kept", "")
-    show([Table(columns, rows)], console)
+    document: list[Table | File] = [Table(columns, rows)]
     if arguments.plot is not None:
         draw(points, Path(arguments.plot), arguments.by)
-        console.say(f"\nplot: {arguments.plot}")
+        document.append(File(Path(arguments.plot), "the plot"))
+    show(document, Terminal())
 
 
 def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:

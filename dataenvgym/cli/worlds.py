@@ -102,10 +102,9 @@ def _synthesize(arguments: Namespace) -> None:
         seed=arguments.seed,
         policy=policy,
     )
-    console = Terminal()
-    console.say(f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted")
+    accepted = f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted"
     rows = [(each.problem, each.check, each.detail) for each in report.rejections]
-    show(_findings(("problem", "reason"), rows), console)
+    show([accepted, *_findings(("problem", "reason"), rows)], Terminal())
 
 
 def _list(found: Found) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 
 from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
 from dataenvgym.tasks.metrics.estimators import Estimate
 
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def plain(text: str) -> str:
@@ -16,14 +16,7 @@ def plain(text: str) -> str:
 
     Line ends and tabs stay; nothing in the result can move a cursor or change a color.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        c.encode("unicode_escape", "surrogatepass").decode("ascii")
-        if c in _BIDI or (c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp"))
-        else c
-        for c in text.replace("\r\n", "\n")
-    )
+    return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int = 80) -> str:

@@ -155,8 +155,7 @@ class _Watch(EpisodeCallback):
         self.row.text = f"{self.score}{self.where}, {message}"
 
     def on_warning(self, warning: RunWarning) -> None:
-        text = f"warning: {self.label}: {warning_lines([warning])[0]}"
-        self.study.line(text, style="yellow")
+        self.study.line(f"{self.label}: {warning_lines([warning])[0]}", "warning")
 
     def on_iteration(self, summary: IterationSummary) -> None:
         self.score = f"score {summary.val_score:.3f}, "
@@ -179,7 +178,7 @@ class _Watch(EpisodeCallback):
             study.n_failed += failed
             study.line(
                 f"{study.number}/{study.total} {self.label}: {outcome(summary)}, {seconds:.0f} s",
-                style="red" if failed else "",
+                "bad" if failed else "text",
             )
             expected, unknown = study.expected, study.expected.unknown
             expected.left[self.kind] -= self.n_left

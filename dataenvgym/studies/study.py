@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
 from dataenvgym.runs.config.run_directory import check_run
 from dataenvgym.runs.config.workspaces import warn_of_changes
+from dataenvgym.runs.documents import show
 from dataenvgym.runs.episodes.report import write_missing_report
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.runs.texts import counts
@@ -241,7 +242,7 @@ class Study:
                 self._write_state()
                 for one in self.race().standings if console else ():
                     if console and one.state != "racing" and one.strategy not in shown:
-                        console.print(f"{one.strategy}: {standing_text(one)}", markup=False)
+                        show([f"{one.strategy}: {standing_text(one)}"], console)
                         shown.add(one.strategy)
         return outcomes
 

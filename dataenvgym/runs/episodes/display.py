@@ -17,6 +17,7 @@ from rich.table import Column
 from rich.text import Text
 
 from dataenvgym.events import ProgressMessage, hearing_progress
+from dataenvgym.runs.documents import Line, Style, show
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.runs.episodes.outcome import outcome, shares
 from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, warning_lines
@@ -76,10 +77,9 @@ class Display:
     def __exit__(self, *error: object) -> None:
         self.bars.stop()
 
-    def line(self, text: str, style: str = "") -> None:
+    def line(self, text: str, style: Style = "text") -> None:
         """Write a line that stays."""
-        # unwrapped lines would spoil the rows; elsewhere soft_wrap keeps long lines whole
-        self.console.print(Text(plain(text), style=style), soft_wrap=not self.is_live)
+        show([Line(text, style)], self.console)
 
 
 class Row:
@@ -188,7 +188,7 @@ class EpisodeDisplay(EpisodeCallback):
         self._display.line(
             f"{plan.task}, taught by {plan.agent}{where}, seed {plan.seed}: "
             f"{several(plan.n_iterations, 'iteration')}{going_on}",
-            style="bold",
+            "title",
         )
         for line in (f"run directory: {plan.directory}", *shares(plan.problems)):
             self._display.line(line)
@@ -207,7 +207,7 @@ class EpisodeDisplay(EpisodeCallback):
         self._phase.hear(message)
 
     def on_warning(self, warning: RunWarning) -> None:
-        self._display.line(f"warning: {warning_lines([warning])[0]}", style="yellow")
+        self._display.line(warning_lines([warning])[0], "warning")
 
     def on_iteration(self, summary: IterationSummary) -> None:
         total = self._plan.n_iterations
@@ -236,7 +236,7 @@ class EpisodeDisplay(EpisodeCallback):
     def on_end(self, summary: Summary) -> None:
         self._display.__exit__()
         # the error itself is raised
-        self._display.line(outcome(summary, with_error=False), style="bold")
+        self._display.line(outcome(summary, with_error=False), "title")
 
 
 def automatic_display(wanted: bool | None) -> list[EpisodeCallback]:
