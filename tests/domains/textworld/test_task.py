@@ -108,6 +108,17 @@ def test_a_written_reply_without_observations_is_one_turn():
     assert framed.system == domain.prompt_template.system
 
 
+def test_a_written_conversation_may_have_one_observation():
+    domain = TextworldHouseTask(n_validation=1).domain
+    said = "Action: look\nObservation: A desk 1.\nAction: go to desk 1"
+    framed = domain.frame(SupervisedDatum(instruction="Do it.", output=said))
+    assert [m.content for m in framed.messages[1:]] == [
+        "Action: look",
+        "A desk 1.",
+        "Action: go to desk 1",
+    ]
+
+
 def test_answers_are_equal_if_their_actions_are():
     domain = (task := TextworldHouseTask(n_validation=1)).domain
     (instance,) = task.instances

@@ -16,6 +16,7 @@ from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.domains.tool_use.worlds.folder import WorldSpec, read_world
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.interfaces import Failure
+from dataenvgym.records import ToolCall
 from tests.fakes import Student, Teacher
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -189,6 +190,13 @@ def test_20_of_20_broken_tasks_are_rejected_for_their_reason_and_no_sound_one_of
     expected = {what: [reason] for what, (reason, _) in broken.items()}
     expected["lend-2"] = expected.pop("an id twice")
     assert (len(sound), len(expected), kept, reasons) == (20, 20, sound, expected)
+
+
+def test_a_tool_that_adds_a_row_says_its_id(world):
+    changed = world.at(world.state.fork())
+    added = ToolCall(name="add_book", arguments={"title": "Utopia", "shelf": 3})
+    id, _, rest = changed.call(added).content.partition(" ")
+    assert (changed.state.books[id].title, rest) == ("Utopia", "is added")
 
 
 def test_a_row_with_an_empty_name_is_not_named(tmp_path):

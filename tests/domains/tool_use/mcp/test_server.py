@@ -30,7 +30,7 @@ def test_tools_are_listed_with_their_schemas_and_the_policy_is_the_instructions(
     for listed, own in zip(tools, notes.tools(), strict=True):
         assert listed.input_schema == own.parameters | {"type": "object"}
         assert listed.description == own.description
-        assert listed.annotations.read_only_hint is not notes.methods[own.name].writes
+        assert listed.annotations.read_only_hint is (not notes.methods[own.name].writes)
 
 
 def test_a_refused_call_is_a_tool_error_with_its_message(session):
