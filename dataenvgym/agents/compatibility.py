@@ -42,14 +42,9 @@ def check_fit(
     asks, needs = policy_fit(policy), engine_fit(engine)
     method = "act" if isinstance(agent, TreeAgent) else "plan"
     if not callable(getattr(policy, method, None)):
-        way_out = (
-            "use agent=skill_tree"
-            if callable(getattr(policy, "act", None))
-            else "use a policy for trees (agent/policy=tree_...), or agent=skill_list"
-        )
         raise ConfigurationError(
             f"{_title(policy)} has no method `{method}`, which {type(agent).__name__} asks for: "
-            f"{way_out}"
+            "policies for trees (agent/policy=tree_...) need agent=skill_tree, and it needs them"
         )
     if engine is not None:
         if needs.writes and not needs.is_satisfied_by(asks) and asks.tells == "nothing":
@@ -92,15 +87,10 @@ def check_fit(
             f"{_title(policy)} draws from the engine's skills, and {type(engine).__name__} names "
             "none: use agent/policy=open_ended, or another engine"
         )
-    if asks.tells == "counts" and not needs.is_satisfied_by(asks):
+    if asks.tells != "nothing" and not needs.is_satisfied_by(asks):
         raise ConfigurationError(
-            f"{_title(policy)} leaves the choice to the engine, and {type(engine).__name__} needs "
-            "a skill or examples to work on: use agent/policy=open_ended, or another engine"
-        )
-    if asks.tells == "skills" and not needs.is_satisfied_by(asks):
-        raise ConfigurationError(
-            f"{_title(policy)} gives no examples, and {_title(engine)} needs some to work "
-            "on: use agent/policy=open_ended or skill_list, or another engine"
+            f"{_title(policy)} gives {asks.tells}, and {_title(engine)} needs {needs.needs}: use "
+            "agent/policy=open_ended or skill_list, or another engine"
         )
     reader: object = engine
     while (inner := getattr(reader, "engine", None)) is not None:

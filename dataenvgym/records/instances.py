@@ -52,20 +52,18 @@ def checked_scores(scores: Any, where: str) -> dict[str, float]:
     """
     if type(scores) is dict and not scores:  # most steps have none
         return {}
-    if not isinstance(scores, Mapping):
+    if not isinstance(scores, Mapping) or not all(
+        isinstance(name, str)
+        and name.isprintable()
+        and name
+        and isinstance(value, Real)
+        and math.isfinite(value)
+        for name, value in scores.items()
+    ):
         raise EvaluationError(
-            f"{where} returned the scores {scores!r}, expected a mapping from names to numbers"
+            f"{where} returned the scores {scores!r}, expected finite numbers by printable names; "
+            "leave out what cannot be known"
         )
-    for name, value in scores.items():
-        if not isinstance(name, str) or not name or not name.isprintable():
-            raise EvaluationError(
-                f"{where} returned a score with the name {name!r}, expected printable text"
-            )
-        if not isinstance(value, Real) or not math.isfinite(value):
-            raise EvaluationError(
-                f"{where} returned the score {name!r} as {value!r}, expected a finite number; "
-                "leave out what cannot be known"
-            )
     return {name: float(value) for name, value in scores.items()}
 
 

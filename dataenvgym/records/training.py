@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from dataenvgym.errors import InvalidRecordError, did_you_mean, shorten
+from dataenvgym.errors import InvalidRecordError, shorten
 from dataenvgym.records.conversations import Conversation, Message, Tool, check_chat, check_turns
 from dataenvgym.records.model import Finite, Model, Text
 
@@ -486,25 +486,12 @@ def _reason(value: Any, problem: Any, field: str | None) -> str:
         return f"found {shown}, expected a record or a mapping with its fields. {all_kinds()}"
     kind, fault = value["kind"], problem["type"]
     if fault.startswith("union_tag"):
-        meant = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
-        return f"there is no kind {kind!r}.{meant} {all_kinds()}\nFound {shown}"
-    is_extra = fault == "extra_forbidden"
-    message = f"{'there is no such field' if is_extra else problem['msg']}; found {shown}"
-    if not (is_extra or fault == "missing") or field is None or "." in field:
+        return f"there is no kind {kind!r}. {all_kinds()}\nFound {shown}"
+    message = f"{problem['msg']}; found {shown}"
+    if fault not in ("extra_forbidden", "missing") or field is None or "." in field:
         return message
-    known = KINDS[kind].model_fields
-    if not is_extra:
-        unknown = [key for key in value if key not in known]
-        hints = [f" {key!r} is not a field.{did_you_mean(str(key), known)}" for key in unknown]
-    elif field in ("skill", "subskill"):
-        hints = [f' It goes into "provenance": {{"{field}": ...}}.']
-    elif meant := did_you_mean(field, known):
-        hints = [meant]
-    else:
-        others = [other for other, model in KINDS.items() if field in model.model_fields]
-        hints = [f' It belongs to kind "{other}".' for other in others[:1]]
-    allowed = f"A record of kind {kind!r} has {fields_of(kind)}, provenance"
-    return f"{message}.{''.join(hints)} {allowed}"
+    names = "provenance (which has skill, subskill and task)"
+    return f"{message}. A record of kind {kind!r} has {fields_of(kind)}, {names}"
 
 
 def parse_training_data(values: Iterable[Any]) -> tuple[TrainingDatum, ...]:

@@ -22,7 +22,6 @@ def test_every_kind_is_known():
 def test_an_unknown_kind_is_answered_with_all_kinds_and_their_fields():
     said = message({"kind": "preferences", "instruction": "a"})
     assert said.startswith("record 2, field (whole record): there is no kind 'preferences'.")
-    assert "Did you mean 'preference'?" in said
     for line in (
         "supervised: instruction, output; optional: input, system, history",
         "kto: instruction, output, desirable; optional: input, system, history",
@@ -44,22 +43,16 @@ def test_a_value_that_is_not_a_mapping_is_answered_with_all_kinds(value):
     ("changes", "said"),
     [
         ({"output": ...}, "field output: Field required; found "),
-        ({"outputs": "c"}, "outputs: there is no such field; found 'c'. Did you mean 'output'?"),
-        ({"weights": [1.0]}, 'It belongs to kind "scored".'),
-        ({"output": ..., "ouput": "b"}, "'ouput' is not a field. Did you mean 'output'? A "),
-        ({"output": ..., "prompt": "a", "answer": "b"},
-         ". 'prompt' is not a field. 'answer' is not a field. A record of kind"),
-        ({"skill": "x"},
-         'there is no such field; found \'x\'. It goes into "provenance": {"skill": ...}.'),
+        ({"outputs": "c"}, "field outputs: "),
+        ({"output": ..., "ouput": "b"}, "field output: Field required"),
+        ({"skill": "x"}, "provenance (which has skill"),
     ],
-)  # fmt: skip
+)
 def test_a_missing_or_unknown_field_is_answered_with_those_of_the_kind(changes, said):
     fields = {"instruction": "a", "output": "b", **changes}
     found = message({name: value for name, value in fields.items() if value is not ...})
     assert said in found
-    assert found.endswith(
-        f"A record of kind 'supervised' has {fields_of('supervised')}, provenance"
-    )
+    assert f"A record of kind 'supervised' has {fields_of('supervised')}, provenance" in found
 
 
 @pytest.mark.parametrize(

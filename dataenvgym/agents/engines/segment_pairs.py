@@ -159,7 +159,7 @@ class SegmentPairsEngine(BranchedTriesEngine):
         for first, best in pairs.values():
             place = self._branched_at[first.instance.id]
             turns.append([i for i in students_turns(best) if i >= place])
-            original, better = (_shown(done) for done in (first, best))
+            original, better = (d.transcript[: students_turns(d)[-1] + 1] for d in (first, best))
             asks.append(
                 end_segment(self._segment_prompt, original, better, turns[-1], may_fail=True)
             )
@@ -169,10 +169,6 @@ class SegmentPairsEngine(BranchedTriesEngine):
             end if isinstance(end, Unscored) else places.index(end) + 1
             for end, places in zip(ends, turns, strict=True)
         ]
-
-
-def _shown(done: CompletedTaskInstance) -> Conversation:
-    return done.transcript[: students_turns(done)[-1] + 1]
 
 
 def _score(done: CompletedTaskInstance, name: str) -> float:

@@ -18,7 +18,7 @@ from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SkillLabel
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance
-from dataenvgym.storage import read_json, write_json
+from dataenvgym.storage import read_model, write_json
 
 
 class Skill(Model):
@@ -98,16 +98,11 @@ def read_catalog(path: Path) -> SkillCatalog:
             f"there is no skill catalog {str(file)!r}: expected a file that a run with "
             "skills=discovered or skills=clusters wrote (skills.json), or its run directory"
         )
-    try:
-        return SkillCatalog.model_validate(read_json(file))
-    except ValueError as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigurationError(
-            f"{file} is not a skill catalog: {reason}. skills=saved reads the skills.json of a "
-            "run with skills=discovered or skills=clusters, and skills=dataenvgym reads a skill "
-            "file of DataEnvGym; if the file belongs to this run, "
-            "remove it to find the skills again"
-        ) from error
+    way_out = (
+        "skills=saved reads the skills.json of a run, and skills=dataenvgym a skill file of "
+        "DataEnvGym; if the file belongs to this run, remove it to find the skills again"
+    )
+    return read_model(file, SkillCatalog, way_out, ConfigurationError)
 
 
 def sorted_skills(skills: Iterable[Skill]) -> tuple[Skill, ...]:
@@ -150,7 +145,7 @@ def read_added(directory: Path | None, catalog: SkillCatalog) -> Added:
     """Read the additions to this catalog in a run directory; none if they belong to another."""
     file = None if directory is None else directory / "skills_added.json"
     if file is not None and file.exists():
-        added = Added.model_validate(read_json(file))
+        added = read_model(file, Added)
         if added.catalog == catalog.hash:
             return added
     return Added(catalog=catalog.hash)

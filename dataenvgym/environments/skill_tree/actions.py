@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
 from dataenvgym.environments.skill_tree.forest import Forest, Subskill, Tree
-from dataenvgym.errors import InvalidActionError, did_you_mean, first_fault
+from dataenvgym.errors import InvalidActionError, first_fault
 from dataenvgym.records import Model
 from dataenvgym.records.spaces import CompletedInstancesSpace, RecordSpace, ReportSpace, draw_skills
 
@@ -68,16 +68,14 @@ def parse_tree_action(value: Any, forest: Forest) -> TreeAction:
         named.add(move.skill)
         if move.skill not in forest.skills:
             raise InvalidActionError(
-                f"move {i}: the forest has no skill {move.skill!r}."
-                f"{did_you_mean(move.skill, forest.skills)} It has: {', '.join(forest.skills)}."
+                f"move {i}: the forest has no skill {move.skill!r}, but {', '.join(forest.skills)}"
             )
         names = [subskill.name for subskill in forest.tree(move.skill).subskills]
         for name in move.changes if isinstance(move, Exploit) else ():
             if name not in names:
-                has = f"It has: {', '.join(names)}." if names else "It has none yet: explore it."
                 raise InvalidActionError(
-                    f"move {i}: skill {move.skill!r} has no subskill {name!r}."
-                    f"{did_you_mean(name, names)} {has}"
+                    f"move {i}: skill {move.skill!r} has no subskill {name!r}, but "
+                    f"{', '.join(names) or 'none yet: explore it'}"
                 )
         action.append(move)
     return tuple(action)

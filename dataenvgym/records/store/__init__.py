@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import PositiveFloat
+
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records.store.documents import FileStore, Kind, MemoryStore, Store
 from dataenvgym.records.store.redis import RedisSettings, RedisStore, is_redis_url
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 
-def open_store(where: str | Path | None, *, expires_s: float | None = None) -> Store:
+def open_store(where: str | Path | None, *, expires_s: PositiveFloat | None = None) -> Store:
     """The store in memory (None), in a folder, or in Redis ("redis://HOST:PORT/DB").
 
     Args:

@@ -189,14 +189,9 @@ class RedisStore(Store):
         settings: how to reach the server.
         expires_s: seconds after the last writing of a document or the last event of a stream, after
             which the server deletes it; None for never.
-
-    Raises:
-        ConfigurationError: if `expires_s` is not positive.
     """
 
     def __init__(self, settings: RedisSettings, *, expires_s: float | None = None) -> None:
-        if expires_s is not None and not expires_s > 0:
-            raise ConfigurationError(f"expires_s is {expires_s}, expected more than 0, or null")
         self.settings = settings
         self._lasts_ms = 0 if expires_s is None else max(1, round(1000 * expires_s))
         self._lock = threading.Lock()

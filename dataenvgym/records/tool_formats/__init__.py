@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dataenvgym.errors import ConfigurationError, check_one_of
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.records.conversations import Conversation, Message
 from dataenvgym.records.tool_formats.json_calls import to_json
 from dataenvgym.records.tool_formats.json_formats import (
@@ -89,12 +89,11 @@ TOOL_FORMATS: dict[str, ToolFormat] = {
 
 
 def tool_format(name: str) -> ToolFormat:
-    """The format of that name.
-
-    Raises:
-        ConfigurationError: if it does not exist.
-    """
-    check_one_of(TOOL_FORMATS, tool_format=name)
+    """The format of that name; ConfigurationError if it does not exist."""
+    if name not in TOOL_FORMATS:
+        raise ConfigurationError(
+            f"tool_format is {name!r}, expected one of {', '.join(TOOL_FORMATS)}"
+        )
     return TOOL_FORMATS[name]
 
 

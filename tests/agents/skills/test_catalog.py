@@ -55,5 +55,5 @@ def test_a_file_that_is_not_there_or_no_catalog_is_named_with_the_way_out(tmp_pa
         read_catalog(tmp_path)
     for text in ("{", '{"method": "gold"}'):
         (tmp_path / "skills.json").write_text(text)
-        with pytest.raises(ConfigurationError, match="not a skill catalog"):
+        with pytest.raises(ConfigurationError, match="damaged"):
             read_catalog(tmp_path)

@@ -107,9 +107,9 @@ def test_a_report_adds_a_tree_for_each_new_skill_and_keeps_existing_ones(forest)
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ([Explore(skill="summ", subskills=1, records_each=1)], "Did you mean 'sum'"),
-        ([Exploit(skill="sum", changes={"onne": 1})], "Did you mean 'one'"),
-        ([Exploit(skill="length", changes={"list": 1})], "none yet: explore it"),
+        ([Explore(skill="summ", subskills=1, records_each=1)], "summ"),
+        ([Exploit(skill="sum", changes={"onne": 1})], "onne"),
+        ([Exploit(skill="length", changes={"list": 1})], "none yet"),
         ([Exploit(skill="sum", changes={})] * 2, "move 1: a second one for skill 'sum'"),
         ([{"kind": "explore", "skill": "sum", "subskills": -1, "records_each": 1}], "subskills"),
         ([{"kind": "explore", "skill": "sum", "subskills": 1, "records_each": -1}], "records_each"),

@@ -274,7 +274,7 @@ def test_malformed_calls_stay_text(text):
 def test_an_unknown_format_is_refused_with_a_hint_and_native_is_not_for_training():
     assert tool_format("hermes") is HERMES
     assert training_format("llama_factory") is LLAMA_FACTORY
-    with pytest.raises(ConfigurationError, match="mean 'hermes'"):
+    with pytest.raises(ConfigurationError, match="hermes"):
         tool_format("hermse")
     with pytest.raises(ConfigurationError, match="hermes"):
         training_format("native")
