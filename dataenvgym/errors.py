@@ -261,13 +261,6 @@ def check_at_least(least: float, most: float = math.inf, /, **options: float | N
             raise ConfigurationError(f"{name} is {value}, expected {expected}")
 
 
-def check_above(limit: float, /, **options: float) -> None:
-    """Refuse options of at most `limit`, and NaN; raises as `check_at_least`."""
-    for name, value in options.items():
-        if not value > limit:
-            raise ConfigurationError(f"{name} is {value}, expected more than {limit}")
-
-
 def check_one_of(known: Collection[str], **options: str) -> None:
     """Refuse options whose values are not known.
 

@@ -8,7 +8,10 @@ call to the next.
 - a step: all calls below `TeachingEnvironment.step`, and how many frames deep they are;
 - a record: those of them with the step's first record, or its instruction, in an argument, also
   inside of containers and data models;
-- an option: the calls with its value in an argument, in a dry run with `environment.replay=7919`.
+- an option: the calls with its value in an argument, in a dry run with `environment.replay=7919`,
+  and those of them before Hydra parses it.
+
+Last, all options by where they are set: YAML, pages, examples, only tests, or nowhere.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from tools.ratchet import BESIDE, RECORDS, ROOMS, ROOT, code_lines, counts, read
+from tools.ratchet import BESIDE, RECORDS, ROOMS, ROOT, code_lines, counts, options, read
 
 PACKAGE = ROOT / "dataenvgym"
 _REPLAY = "7919"
@@ -75,11 +78,16 @@ def main() -> None:
         "one step": f"{walked(step)}, {depth} frames deep",
         "one record": walked(marked := [call for call in step if call.is_marked]) + hops(marked),
         "one option": walked(marked := [call for call in option if call.is_marked]) + hops(marked),
+        "... before Hydra parses it": walked(marked := before_hydra(marked)) + hops(marked),
     }
     for name, value in rows.items():
         shown = f"{value:,}" if isinstance(value, int) else value
         aim = records["aims"].get(name)
         print(f"{name:<55} {shown}" + (f"   aim {aim:,}" if aim else ""))
+    _, places = options()
+    for place in sorted({*places.values()}):
+        names = [name for name, where in places.items() if where == place]
+        print(f"options by where they are set, {place}: {len(names)}: {', '.join(names)}")
 
 
 def walked(calls: Sequence[Call]) -> str:
@@ -91,6 +99,12 @@ def walked(calls: Sequence[Call]) -> str:
 def hops(calls: Sequence[Call]) -> str:
     """How often the module changes from one call to the next."""
     return f", {sum(one.module != other.module for one, other in pairwise(calls))} hops"
+
+
+def before_hydra(calls: Sequence[Call]) -> list[Call]:
+    """The calls up to the one that gives an override to Hydra's parser."""
+    ends = (n for n, call in enumerate(calls, 1) if call.function == "_apply")
+    return list(calls[: next(ends)])
 
 
 def holds(value: Any, mark: str, levels: int = _LEVELS) -> bool:

@@ -87,7 +87,7 @@ def counts(package: Package, root: Path = ROOT) -> dict[str, int]:
     tests = (root / "tests").rglob("*.py")
     elsewhere = (path for path in tests if root / "tests/cli" not in path.parents)
     top = {path.parts[1] for path in package}
-    slots, unset = options(root)
+    slots, places = options(root)
     knots = cycles(imports(package))
     return {
         **lines,
@@ -96,7 +96,7 @@ def counts(package: Package, root: Path = ROOT) -> dict[str, int]:
         "private functions used once": len(used_once(package)),
         "data classes built at one place": len(built_once(package)),
         "option slots": slots,
-        "options set nowhere": len(unset),
+        "options set nowhere": list(places.values()).count("nowhere"),
         "Protocols": sum("Protocol" in _bases(n) for n in _all(package, ast.ClassDef)),
         "lazy cycles": len(knots),
         "modules in lazy cycles": sum(map(len, knots)),  # two cycles that join are one
@@ -213,19 +213,20 @@ def cycles(graph: Mapping[str, set[str]]) -> list[set[str]]:
     return found
 
 
-def options(root: Path = ROOT) -> tuple[int, set[str]]:
-    """The options of all classes with a name or in a YAML file, and the names that nothing sets.
+def options(root: Path = ROOT) -> tuple[int, dict[str, str]]:
+    """The number of options of classes with a name or in a YAML file, and where each name is set.
 
-    An option is set by a key of a YAML file, or by `name=` or `name:` in a page, example or test.
+    That is the first of: a key of a YAML file; `name=` or `name:` in a page, an example, a test; or
+    "nowhere".
     """
     from dataenvgym.runs.config.class_defaults import class_options, sections
     from dataenvgym.runs.config.groups import ENTRY_POINTS
 
     found: dict[str, set[str]] = {}
-    is_set = set()
+    places: dict[str, str] = {}
     for path in (root / "configs").rglob("*.yaml"):
         for _, section in sections(yaml.load(path.read_text(), yaml.CSafeLoader)):
-            is_set |= set(map(str, section))
+            places |= dict.fromkeys(map(str, section), "yaml")
             target = str(section.get("_target_", section.get("id")))
             found.setdefault(target, set()).update(class_options(section))
     named = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]
@@ -233,9 +234,11 @@ def options(root: Path = ROOT) -> tuple[int, set[str]]:
         for target in (name.replace(":", ".") for name in named.get(entries, {}).values()):
             found.setdefault(target, set()).update(class_options({"_target_": target}))
     for pattern in ("README.md", "docs/**/*.md", "examples/**/*.py", "tests/**/*.py"):
+        place = pattern.partition("/")[0].replace("README.md", "docs")
         for path in root.glob(pattern):
-            is_set.update(_SET.findall(path.read_text()))
-    return sum(map(len, found.values())), set().union(*found.values()) - is_set
+            places = dict.fromkeys(_SET.findall(path.read_text()), place) | places
+    names = sorted(set().union(*found.values()))
+    return sum(map(len, found.values())), {name: places.get(name, "nowhere") for name in names}
 
 
 def _all(package: Package, kind: type) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """The command line: `dataenvgym run`, `study`, `compare`, `eval`, `report`, `show`, ...
 
 main        parses the command line, runs a command; turns errors into a message and an exit code
-commands    the table of commands and their arguments
+commands    makes the command line of the signatures and docstrings of the commands
 run         starts or resumes one episode
 study       strategies x tasks x seeds; compare: existing runs
 evaluate    a student on a task, without training

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
+
+from omegaconf import DictConfig
+from pydantic import PositiveInt
 
 from dataenvgym.adaptation.arms import Arms, shuffled_contexts
 from dataenvgym.adaptation.running import adaptation_config, prepared_adaptation, run_adaptation
@@ -14,19 +16,57 @@ from dataenvgym.runs.documents import File, Table, show
 from dataenvgym.runs.texts import several
 
 
-def adapt(arguments: Namespace) -> None:
-    """Run the arms, and show their table."""
-    console = Terminal(plain=arguments.plain)
-    if arguments.dry or arguments.prompts is not None:
-        show_plans(console, lambda: [_plan(arguments)])
+def adapt(
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+    continual: bool = False,
+    retry_errors: bool = False,
+    dry: bool = False,
+    prompts: PositiveInt | None = None,
+    fresh: bool = False,
+    plain: bool = False,
+) -> None:
+    r"""Compare ways to adapt a student to passages or puzzles: self-edits, RestEM.
+
+    Examples:
+      dataenvgym adapt task=pocket_knowledge
+      dataenvgym adapt task=squad task.n_passages=40 arms.contexts=20 seeds=5
+      dataenvgym adapt task=pocket_knowledge teacher=openai teacher.model=NAME \
+          arms.names=[context_only,self_edits,teacher_edits]
+      dataenvgym adapt --continual task=pocket_knowledge arms.contexts=4 seeds=3
+
+    Arms: base, context_only, gold, self_edits, teacher_edits, rest_em (one line for
+    each round). The same command resumes an interrupted run and shows the table of
+    a finished one; more seeds or arms extend it.
+
+    Args:
+        continual: learn contexts one after another, and ask for earlier ones again
+        retry_errors: try again what failed calls left open
+        dry: show what would run, with the first prompts of the writer; asks no model
+        prompts: the same, with the first N prompts of the writer
+    """
+    console = Terminal(plain=plain)
+    if dry or prompts is not None:
+        show_plans(
+            console,
+            lambda: [
+                _plan(
+                    adaptation_config(overrides, config_dir, continual=continual),
+                    fresh=fresh,
+                    retry=retry_errors,
+                    most=prompts or 1,
+                )
+            ],
+        )
         return
     with console.working("the student adapts"):
         done = run_adaptation(
-            arguments.overrides,
-            config_dir=arguments.config_dir,
-            continual=arguments.continual,
-            fresh=arguments.fresh,
-            retry_errors=arguments.retry_errors,
+            overrides,
+            config_dir=config_dir,
+            continual=continual,
+            fresh=fresh,
+            retry_errors=retry_errors,
             on_begin=lambda folder: console.say(f"adaptation: {folder}"),
         )
     end = ["This run was finished already: more seeds or arms extend it."] * done.was_finished
@@ -34,12 +74,8 @@ def adapt(arguments: Namespace) -> None:
     show(document, console)
 
 
-def _plan(arguments: Namespace) -> Plan:
+def _plan(config: DictConfig, *, fresh: bool, retry: bool, most: int) -> Plan:
     """What would run, and the writer's first prompts."""
-    config = adaptation_config(
-        arguments.overrides, arguments.config_dir, continual=arguments.continual
-    )
-    fresh, retry = arguments.fresh, arguments.retry_errors
     with prepared_adaptation(config, fresh=fresh, retry_errors=retry) as parts:
         arms, task, engine = parts.arms, parts.task, parts.engine
         work = [[*arms.work(task, engine, parts.rest_em, seed)] for seed in parts.seeds]
@@ -63,7 +99,7 @@ def _plan(arguments: Namespace) -> Plan:
             facts.append(("RestEM", f"by {name}; {each} of each edit that it chooses from"))
     prompts = [
         (f"The writer's prompt {i} of {len(contexts)} ({each.id})", engine.edit_prompt(each))
-        for i, each in enumerate(contexts[: arguments.prompts or 1], start=1)
+        for i, each in enumerate(contexts[:most], start=1)
     ]
     note = f"At most, with {several(len(parts.seeds), 'seed')}: an edit that fails trains nothing."
     if not any(one.edits for one in work[0]):

@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import subprocess
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -229,11 +228,14 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     return Table(("", "", ""), rows, texts=3)
 
 
-def doctor(arguments: Namespace) -> None:
-    """Show all findings; ExternalError if the default episode cannot run."""
+def doctor(
+    *,
+    runs_dir: str = "runs",
+) -> None:
+    """Show installed and missing parts, and what to run next."""
     console = Terminal()
     with console.status("looking"):
-        findings = list(examine(Path(arguments.runs_dir)))
+        findings = list(examine(Path(runs_dir)))
     show([findings_table(findings), ""], console)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")

@@ -18,7 +18,7 @@ from dataenvgym.agents.agent import Agent, TreeAgent
 from dataenvgym.cli.console import Terminal
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.environments.teaching import TeachingEnvironment
-from dataenvgym.errors import DataEnvGymError, noting_needs
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, noting_needs
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.plans import engine_fit
@@ -64,8 +64,11 @@ def show_plans(console: Terminal, plans: Callable[[], Iterable[Plan]]) -> None:
         try:
             made = [*plans()]
         except DataEnvGymError as error:
+            is_file = isinstance(error.__cause__, FileNotFoundError)
             if str(error) not in map(str, needs):
-                raise
+                if not (is_file and isinstance(error, ConfigurationError)):
+                    raise
+                needs.append(error)
             made = []
         lacks = [("would need", str(need)) for need in needs]
         for plan in made:

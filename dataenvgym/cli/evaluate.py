@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+
+from pydantic import NonNegativeInt
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.cli.dry import Plan, show_plans
@@ -38,44 +38,92 @@ from dataenvgym.tasks.metrics.rescoring import REPLAYED, RescoringResult
 from dataenvgym.tasks.metrics.sampling import instances_of
 
 
-def evaluate(arguments: Namespace) -> None:
-    """Evaluate the student on each task; show scores and metrics, of several tasks in one table.
+def evaluate(  # noqa: PLR0913
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+    split: str | None = None,
+    adapter: str | None = None,
+    run: str | None = None,
+    iteration: NonNegativeInt | None = None,
+    limit: NonNegativeInt | None = None,
+    dry: bool = False,
+    floor: bool = False,
+    output: str | None = None,
+    trust: bool = False,
+    fresh: bool = False,
+    retry_errors: bool = False,
+) -> None:
+    r"""Evaluate a student on a task or a suite of tasks, without training.
+
+    Examples:
+      dataenvgym eval task=pocket_math --split test
+      dataenvgym eval --run RUN            the best iteration of a run, on its task
+      dataenvgym eval task=pocket_math task.sampling.temperature=1.0 samples=10 \
+          'metrics=[pass@1,pass@5,pass^3,majority@5,pass@1[avg-of-10]]'
+      dataenvgym eval task=pocket_math "metrics=[accuracy,judge]" teacher=openai \
+          teacher.model=NAME judge.rubric='Is every step justified?'
+      dataenvgym eval task=gsm8k:4,humaneval:10,squad   samples of each; one table
+      dataenvgym eval suite=pocket name=mine            the tasks of configs/suite/
+
+    Every sample is written to the evaluation's folder (evaluations_dir=...). The
+    same command resumes an interrupted evaluation and shows the table of a finished
+    one; with more samples, it extends the evaluation.
+
+    Args:
+        split: train, validation, test, or all (default: validation; all for a task with a
+            single file that the student was not trained on)
+        adapter: an adapter for the student
+        run: a run whose student to take
+        iteration: of the run (default: best)
+        limit: only the first N problems
+        dry: show what would be asked, and the first prompt; ask nothing
+        floor: show what an empty reply and frequent gold replies earn; ask no student
+        output: write the transcripts there (.jsonl)
+        trust: accept all paths, servers and code that the config.yaml of a received run
+            names
+        retry_errors: draw samples whose infrastructure failed again
 
     Raises:
         EvaluationError: if a part has no score; the table is shown first, and the error names it.
     """
     console = Terminal()
-    names = EvaluationOptions.__annotations__
-    options = cast(EvaluationOptions, {name: getattr(arguments, name) for name in names})
-    if arguments.dry:
+    options: EvaluationOptions = {
+        "run": run,
+        "iteration": iteration,
+        "adapter": adapter,
+        "split": split,
+        "limit": limit,
+        "fresh": fresh,
+        "config_dir": config_dir,
+        "trust": trust,
+    }
+    if dry:
         show_plans(
             console,
-            lambda: [
-                _plan(prepared, arguments.limit)
-                for prepared in prepare_suite(arguments.overrides, **options)
-            ],
+            lambda: [_plan(prepared, limit) for prepared in prepare_suite(overrides, **options)],
         )
         return
-    if arguments.floor:
+    if floor:
         with console.working():
-            each = prepare_suite(arguments.overrides, **options)
+            each = prepare_suite(overrides, **options)
         for prepared in each:
-            show(_floors(prepared, arguments.limit), console)
+            show(_floors(prepared, limit), console)
         return
     with console.working("the student answers"):
         parts = [
             *run_suite(
-                arguments.overrides,
-                retry_errors=arguments.retry_errors,
+                overrides,
+                retry_errors=retry_errors,
                 on_begin=lambda folder: console.say(f"evaluation: {folder}"),
                 **options,
             )
         ]
     found = [part.evaluation for part in parts if part.evaluation is not None]
-    if arguments.output is not None:
+    if output is not None:
         completed = [each for evaluation in found for each in evaluation.completed()]
-        write_models(Path(arguments.output).expanduser(), completed)
-        console.say(f"transcripts: {arguments.output}")
+        write_models(Path(output).expanduser(), completed)
+        console.say(f"transcripts: {output}")
     failed = [part for part in parts if part.error is not None]
     if len(parts) > 1:
         show_summary([part.directory for part in parts], console)
@@ -106,12 +154,30 @@ def _floors(prepared: Prepared, limit: int | None) -> Document:
     yield Table(("reply", "score", "accuracy"), rows)
 
 
-def generate_rows(arguments: Namespace) -> None:
-    """Generate a reply to each row of a file; show where they are, and what they took."""
+def generate_rows(
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+    fresh: bool = False,
+) -> None:
+    r"""Send each row of a file through a prompt, and write the replies.
+
+    Examples:
+      dataenvgym generate prompt=question.yaml input=rows.jsonl model=openai/NAME
+      dataenvgym generate prompt=question.yaml input=rows.jsonl model=vllm/NAME \
+          seeds=4 num_chunks=8 chunk=0
+
+    A prompt is a YAML file with user (and perhaps system); {name} stands for a
+    field of the row. `dataenvgym config --of generate` shows all options. The same
+    command resumes an interrupted generation; more seeds extend it.
+
+    Args:
+        fresh: start over: remove existing files, those of chunk= if given
+    """
     console = Terminal()
     begun = time.monotonic()
     with console.working("the model answers"):
-        made = generate(arguments.overrides, config_dir=arguments.config_dir, fresh=arguments.fresh)
+        made = generate(overrides, config_dir=config_dir, fresh=fresh)
     seconds = "" if made.was_finished else f" in {time.monotonic() - begun:.1f} s"
     document = [
         f"{several(made.n_rows, 'row')}, replies: {made.replies}{seconds}, {made.prompt_tokens} "
@@ -126,13 +192,29 @@ def generate_rows(arguments: Namespace) -> None:
     show(document, console)
 
 
-def summary(arguments: Namespace) -> None:
-    """Show one table of all evaluations in the folders."""
-    folders = [Path(name).expanduser() for name in arguments.folders or ["evaluations"]]
-    directories = [directory for folder in folders for directory in evaluations_in(folder)]
+def summary(
+    folders: list[str],
+    *,
+    output: str | None = None,
+) -> None:
+    """Show one table of all evaluations in a folder.
+
+    Example:
+      dataenvgym summary evaluations/qwen3_8b
+
+    score is the mean reward; accuracy the share of solved tries, with half of its
+    95% interval; pass@k and majority@k are of all samples of a problem; tokens are
+    those of a reply; seconds those of all replies.
+
+    Args:
+        folders: folders of evaluations, at any depth (default: evaluations)
+        output: write the rows there, too (.json)
+    """
+    places = [Path(name).expanduser() for name in folders or ["evaluations"]]
+    directories = [directory for folder in places for directory in evaluations_in(folder)]
     rows = show_summary(list(dict.fromkeys(directories)), Terminal())
-    if arguments.output is not None:
-        path = Path(arguments.output).expanduser()
+    if output is not None:
+        path = Path(output).expanduser()
         write_json(path, [row.model_dump(mode="json") for row in rows])
 
 
@@ -225,15 +307,36 @@ SHOWN = 20
 """Changed samples that are shown one by one."""
 
 
-def rescore(arguments: Namespace) -> None:
-    """Judge the samples again, write the new scores beside the old ones, show what changed."""
+def rescore(
+    evaluation: str,
+    overrides: list[str],
+    *,
+    trust: bool = False,
+    evaluations_dir: str = "evaluations",
+) -> None:
+    """Judge the samples of an evaluation again, without asking the student.
+
+    Example:
+      dataenvgym rescore evaluations/pocket_math-validation-1a2b3c4d
+
+    The student's messages are replayed in the current task. The new scores are
+    written beside the old ones (rescored-001, ...), and the table shows changes.
+
+    Args:
+        evaluation: the evaluation's folder, or its name among evaluations
+        overrides: other metrics, a judge (metrics=[judge] teacher=...), or changes to the
+            task, such as task.threads=2
+        trust: accept all paths, servers and code that the config.yaml of a received
+            evaluation names
+        evaluations_dir: the folder of evaluations
+    """
     console = Terminal()
     with console.working("judging"):
         outcome = rescore_evaluation(
-            arguments.evaluation,
-            arguments.overrides,
-            evaluations_dir=arguments.evaluations_dir,
-            trust=arguments.trust,
+            evaluation,
+            overrides,
+            evaluations_dir=evaluations_dir,
+            trust=trust,
         )
     if (samples := outcome.after.samples) < outcome.asked:
         console.say(f"{samples} of {outcome.asked} samples are complete; only these are judged")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -196,27 +195,27 @@ def folder_of_evaluations(name: str, runs_dir: str) -> Path | None:
 
 
 def show_comparisons(
-    arguments: Namespace, folders: Sequence[Path | None], console: Terminal, output: Path | None
+    names: Sequence[str],
+    folders: Sequence[Path | None],
+    console: Terminal,
+    output: Path | None,
+    *,
+    cluster: str | None,
 ) -> None:
     """Compare the first folder with each other one; write all numbers and flips to `output`."""
     found = [folder for folder in folders if folder is not None]
     if len(found) < max(2, len(folders)):
-        pairs = zip(arguments.runs, folders, strict=True)
+        pairs = zip(names, folders, strict=True)
         others = [name for name, folder in pairs if folder is None]
         raise ConfigurationError(
             f"{found[0]} is an evaluation, and compare takes two evaluations or more, or runs "
             f"alone, got {others or 'no other one'}"
         )
-    given = [n for n in ("baseline", "test", "allow_unequal") if getattr(arguments, n)]
-    if given:
-        raise ConfigurationError(
-            f"--{given[0].replace('_', '-')} is for runs, and these are evaluations: leave it out"
-        )
     with console.working():
         compared = [
             each
             for other in found[1:]
-            for each in compare_evaluations(found[0], other, cluster=arguments.cluster)
+            for each in compare_evaluations(found[0], other, cluster=cluster)
         ]
     show([part for each in compared for part in comparison_document(each)], console)
     if output is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from typing import Literal
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.cli.doctor import environment_finding, findings_table, model_finding
@@ -16,27 +16,46 @@ from dataenvgym.students.external.environments import (
 from dataenvgym.students.external.models import ExternalModel, external_models
 
 
-def external(arguments: Namespace) -> None:
-    """Install one, or list them."""
+def external(
+    action: Literal["install", "list"],
+    name: str | None = None,
+    *,
+    variant: Literal["cpu", "cuda"] | None = None,
+) -> None:
+    """Install LLaMA-Factory, vLLM, or a language model of 135 million parameters.
+
+    Examples:
+      dataenvgym external list
+      dataenvgym external install vllm --variant cuda
+      dataenvgym external install smollm2
+
+    Each program has a pinned environment of its own; the model is the student of
+    student=smollm2. They go into DATAENVGYM_CACHE (default: dataenvgym in
+    XDG_CACHE_HOME or in ~/.cache).
+
+    Args:
+        action: what to do
+        name: llamafactory, vllm or smollm2
+        variant: the build of a program (default: cuda if there is a driver)
+    """
     names = (*ENVIRONMENTS, *external_models())
-    if arguments.action == "list":
-        if arguments.name is not None:
-            raise ConfigurationError(f"`external list` takes no name, found {arguments.name!r}")
-        variant = arguments.variant
-        environments = (environment_finding(name, variant) for name in ENVIRONMENTS)
+    if action == "list":
+        if name is not None:
+            raise ConfigurationError(f"`external list` takes no name, found {name!r}")
+        environments = (environment_finding(each, variant) for each in ENVIRONMENTS)
         models = map(model_finding, external_models().values())
         show([findings_table([*environments, *models])], Terminal())
         return
-    check_one_of(names, name=arguments.name)
-    if (model := external_models().get(arguments.name)) is not None:
-        if arguments.variant is not None:
+    name = str(name)
+    check_one_of(names, name=name)
+    if (model := external_models().get(name)) is not None:
+        if variant is not None:
             raise ConfigurationError(
-                f"{model.name} has no variants, found --variant {arguments.variant}: "
-                f"`{model.how_to_install}`"
+                f"{model.name} has no variants, found --variant {variant}: `{model.how_to_install}`"
             )
         _install(model, "")
     else:
-        environment = external_environment(arguments.name, arguments.variant)
+        environment = external_environment(name, variant)
         _install(environment, f"log: {environment.folder / 'install.log'}")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from argparse import Namespace
 from collections.abc import Iterator
+from typing import Literal
 
 from dataenvgym.errors import check_one_of
 from dataenvgym.runs.config.commented_yaml import annotated_yaml, describe
@@ -19,28 +19,35 @@ WIDTH = 80
 """Columns of the list if the output is not a terminal."""
 
 
-def list_options(arguments: Namespace) -> None:
-    """Print one line for each option and each id, cut to the width; a single group in full."""
-    groups = options_by_group(arguments.config_dir)
-    wanted = arguments.group
-    check_one_of([*groups, "ids"], group=wanted or "ids")
+def list_options(
+    group: str | None = None,
+    *,
+    config_dir: str | None = None,
+) -> None:
+    """List the options to choose from.
+
+    Args:
+        group: only this group, such as agent
+    """
+    groups = options_by_group(config_dir)
+    check_one_of([*groups, "ids"], group=group or "ids")
     width = shutil.get_terminal_size((WIDTH, 24)).columns
-    sections = {group: group.partition("/")[0] for group in groups}
+    sections = {each: each.partition("/")[0] for each in groups}
     places = {name: ORDER.index(of) if of in ORDER else len(ORDER) for name, of in sections.items()}
-    for group in sorted(groups, key=lambda name: (places[name], name)):
-        if wanted in (None, group):
-            print(f"{group}=")
-            for line in _columns(_described(group, groups[group]), width, cut=wanted is None):
+    for name in sorted(groups, key=lambda each: (places[each], each)):
+        if group in (None, name):
+            print(f"{name}=")
+            for line in _columns(_described(name, groups[name]), width, cut=group is None):
                 print(line)
             print()
-    if wanted in (None, "ids"):
+    if group in (None, "ids"):
         import gymnasium
 
         print("gymnasium.make(...)")
         for name in sorted(name for name in gymnasium.registry if name.startswith("dataenvgym/")):
             print(f"   {name}")
         print()
-    if wanted is None:
+    if group is None:
         print("* is the default. Choose with GROUP=NAME: dataenvgym run agent=random")
         print("A group with `custom` also takes your own class: agent=my_module.MyAgent")
         print("Full descriptions of one group: dataenvgym list agent")
@@ -68,13 +75,34 @@ def _columns(options: list[tuple[str, str, str]], width: int, *, cut: bool) -> I
         yield from (f"{' ' * len(head)}{line}" for line in lines[1:])
 
 
-def show_configuration(arguments: Namespace) -> None:
-    """Print the composed configuration as YAML with its comments."""
-    overrides, folder = arguments.overrides, arguments.config_dir
-    name = "config" if arguments.of == "run" else arguments.of
+def show_configuration(
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+    of: Literal["run", "eval", "generate", "adapt", "continual"] = "run",
+    resolve: bool = False,
+    explain: bool = False,
+) -> None:
+    """Print the configuration with overrides applied.
+
+    Examples:
+      dataenvgym config task=gsm8k --explain
+      dataenvgym config agent=skill_tree trainer=llama_factory > mine.yaml
+      dataenvgym config --of adapt experiment=seal_knowledge_pocket
+
+    A value that you must set is shown as ???.
+
+    Args:
+        of: the command
+        resolve: values in place of references such as ${seed}
+        explain: each value on a line, with its comment
+    """
+    name = "config" if of == "run" else of
     if name in ("adapt", "continual"):
         from dataenvgym.adaptation.running import with_engine
 
-        overrides = with_engine(overrides, folder, name)
-    text = annotated_yaml(overrides, config_dir=folder, resolve=arguments.resolve, name=name)
+        overrides = [*with_engine(overrides, config_dir, name)]
+    text = annotated_yaml(
+        overrides, config_dir=config_dir, resolve=resolve, name=name, brief=not explain
+    )
     print(text, end="")

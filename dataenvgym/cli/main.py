@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import inspect
 import os
 import re
 import signal
@@ -19,7 +20,6 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import NoReturn
 
 from dataenvgym.cli.commands import add_commands
@@ -69,21 +69,18 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     if words[:1] == ["help"]:
         argv, words = [*words[1:], "--help"], words[1:]
     if words and words[0] not in commands:
-        parser.error(
-            f"there is no command {words[0]!r}.{did_you_mean(words[0], sorted(commands))} "
-            f"The commands are: {', '.join(commands)}."
-        )
+        parser.error(f"there is no command {words[0]!r}.{did_you_mean(words[0], sorted(commands))}")
     arguments, rest = parser.parse_known_args(argv)
     command = commands.get(getattr(arguments, "command", None) or "", parser)
-    overrides = getattr(arguments, "overrides", None)
+    several = getattr(arguments, "words", None)
     # argparse stops filling a list at the first option; later words belong to it too
     for word in rest:
-        if word.startswith("-") or overrides is None:
+        if word.startswith("-") or several is None:
             hint = did_you_mean(word.split("=")[0], list(command._option_string_actions))
-            if overrides is not None:
+            if several == "overrides":
                 hint += " Values of the configuration have no dashes: KEY=VALUE"
             command.error(f"there is no argument {word!r}.{hint}")
-        overrides.append(word)
+        getattr(arguments, several).append(word)
     return arguments
 
 
@@ -121,8 +118,9 @@ def _main(argv: Sequence[str]) -> int:
     try:
         quieten()
         with _sigterm_interrupts():
-            module, _, function = arguments.function.partition(":")
-            getattr(import_module(module), function)(arguments)
+            function = arguments.function
+            names = inspect.signature(function).parameters
+            function(**{name: getattr(arguments, name) for name in names})
         sys.stdout.flush()
     except KeyboardInterrupt as how:
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED
@@ -142,12 +140,10 @@ def _main(argv: Sequence[str]) -> int:
     except OSError as error:
         if error.errno not in (*_NO_PLACE, *FULL) or error.filename is None or arguments.debug:
             traceback.print_exc()
-        ways = getattr(arguments, "output_options", "")
-        way_out = f"If it belongs to the output, choose another folder ({ways}); " if ways else ""
         return _end(
             USER_ERROR if error.errno in _NO_PLACE else FAILED,
             f"{arguments.command} failed: {error.filename or 'a file'}: {error.strerror or error}. "
-            f"{way_out}--debug shows where it was",
+            "--debug shows where it was",
         )
     except Exception as error:  # noqa: BLE001  a bug anywhere must give the right exit code
         traceback.print_exc()

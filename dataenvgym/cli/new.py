@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import keyword
 import re
-from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
@@ -21,9 +21,24 @@ _IMPORT = re.compile(r"^(from dataenvgym\.cli\.skeletons\..*\n)((?:from .*\n)*)"
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
-def new(arguments: Namespace) -> None:
-    """Write the folder, and print the next commands."""
-    kind, name = arguments.kind, arguments.name
+def new(
+    kind: Literal["agent", "task", "domain"],
+    name: str,
+) -> None:
+    """Write a new agent, task or domain to begin with.
+
+    Examples:
+      dataenvgym new agent weak_skills
+      dataenvgym new task even_or_odd
+      dataenvgym new domain sums
+
+    The command writes a folder NAME with a module, a test that passes, and a YAML
+    file for --config-dir.
+
+    Args:
+        kind: what to write
+        name: of the module, such as weak_skills
+    """
     _check(kind, name)
     folder = Path(name)
     if folder.exists():

@@ -6,10 +6,10 @@ and better in one of both.
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, EvaluationError
@@ -71,16 +71,34 @@ def front(points: Sequence[Point]) -> list[Point]:
     return best
 
 
-def pareto(arguments: Namespace) -> None:
-    """Print the table, and draw the plot if it is asked for."""
-    folders = arguments.folders or sorted(
+def pareto(
+    folders: list[str],
+    *,
+    by: Literal["cents", "seconds"] = "cents",
+    plot: str | None = None,
+) -> None:
+    """Compare accuracy and cost of evaluations of orchestrators.
+
+    Examples:
+      dataenvgym pareto                       all in the folder evaluations
+      dataenvgym pareto dear=evaluations/A cheap=evaluations/B --plot p.png
+
+    Each folder is one of `dataenvgym eval`. The table marks the Pareto front: the
+    evaluations that no other one beats in both accuracy and cost.
+
+    Args:
+        folders: of an evaluation (default: all in evaluations/)
+        by: the cost of a problem
+        plot: also draw them as PNG
+    """
+    folders = folders or sorted(
         str(path.parent) for path in Path("evaluations").glob("*/results.json")
     )
     if not folders:
         raise ConfigurationError(
             "there are no evaluations in ./evaluations: run `dataenvgym eval`, or name folders"
         )
-    points = [read_point(folder, arguments.by) for folder in folders]
+    points = [read_point(folder, by) for folder in folders]
     best = front(points)
     rows = [
         (
@@ -92,11 +110,11 @@ def pareto(arguments: Namespace) -> None:
         )
         for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name))
     ]
-    columns = ("evaluation", "accuracy", arguments.by, "preference kept", "")
+    columns = ("evaluation", "accuracy", by, "preference kept", "")
     document: list[Table | File] = [Table(columns, rows)]
-    if arguments.plot is not None:
-        draw(points, Path(arguments.plot), arguments.by)
-        document.append(File(Path(arguments.plot), "the plot"))
+    if plot is not None:
+        draw(points, Path(plot), by)
+        document.append(File(Path(plot), "the plot"))
     show(document, Terminal())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from argparse import Namespace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,29 +17,43 @@ from dataenvgym.storage import write_bytes
 from dataenvgym.tasks.rows import HubDataset, read_rows
 
 
-def prepare(arguments: Namespace) -> None:
-    """Write the files of these data sets that are not there; without names, list all.
+def prepare(
+    names: list[str],
+    *,
+    config_dir: str | None = None,
+) -> None:
+    """Fetch public data sets into the folder DATAENVGYM_DATA.
+
+    Example:
+      dataenvgym prepare gsm8k math humaneval
+
+    Files that are there are kept. What cannot be fetched is named, with what to put
+    where. It needs the package `datasets`.
+
+    Args:
+        names: gsm8k, math, humaneval, ...; without one, a list of all
+        config_dir: a folder with a data.yaml of your own, which adds to ours
 
     Raises:
         ConfigurationError: if some files must be put there by hand; the others are written.
     """
     console = Terminal()
-    known = _known(arguments.config_dir)
+    known = _known(config_dir)
     if (variable := os.environ.get("DATAENVGYM_DATA")) is None:
         raise ConfigurationError(
             "DATAENVGYM_DATA is not set: it names the folder of the data, such as "
             "export DATAENVGYM_DATA=$HOME/data"
         )
     data = Path(variable).expanduser()
-    for name in arguments.names:  # your own are in data.yaml in --config-dir
+    for name in names:  # your own are in data.yaml in --config-dir
         check_one_of(known, name=name)
-    if not arguments.names:
+    if not names:
         for name, files in known.items():
             there = all((data / file).exists() for file in files)
             console.say(f"{name:14}{'there' if there else 'missing'}")
         return
     missing = []
-    for file, source in ((f, s) for name in arguments.names for f, s in known[name].items()):
+    for file, source in ((f, s) for name in names for f, s in known[name].items()):
         path = data / file
         if path.exists():
             console.say(f"{path}: there already")
@@ -51,10 +64,10 @@ def prepare(arguments: Namespace) -> None:
             try:
                 n_rows = _write(path, sources)
             except ConfigurationError as error:
-                names = " and ".join(dict.fromkeys(one.dataset for one in sources))
+                datasets = " and ".join(dict.fromkeys(one.dataset for one in sources))
                 missing.append(
-                    f"  {path}: the rows of {names} ({sources[0].split}), one JSON object a line "
-                    f"({error})"
+                    f"  {path}: the rows of {datasets} ({sources[0].split}), one JSON object a "
+                    f"line ({error})"
                 )
                 continue
             console.say(f"{path}: {several(n_rows, 'row')}")

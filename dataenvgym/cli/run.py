@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 
 from omegaconf import DictConfig
+from pydantic import PositiveInt
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.runs import config as configuration
@@ -15,31 +15,53 @@ from dataenvgym.runs.documents import File, Line, show
 from dataenvgym.workspace import noting_interrupt
 
 
-def run(arguments: Namespace) -> None:
-    """Run the episode, or show the report of a finished one."""
-    console = Terminal(plain=arguments.plain)
-    if arguments.dry or arguments.prompts is not None:
+def run(
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+    name: str | None = None,
+    fresh: bool = False,
+    dry: bool = False,
+    prompts: PositiveInt | None = None,
+    plain: bool = False,
+) -> None:
+    """Run an episode: an agent teaches a student.
+
+    Examples:
+      dataenvgym run
+      dataenvgym run agent=open_ended episode.iterations=8 seed=1
+      dataenvgym run agent=my_module.MyAgent
+
+    The same command resumes an interrupted run and shows the report of a finished
+    one; with more iterations, it extends the run.
+
+    Args:
+        name: the run's folder, as name=NAME (default: made of its options)
+        dry: show what would run, and the first prompts; asks no model
+        prompts: the same, with the first N prompts of the teacher
+    """
+    console = Terminal(plain=plain)
+
+    def composed() -> DictConfig:
+        named = [] if name is None else [f"name={json.dumps(name)}"]
+        config = configuration.compose([*overrides, *named], config_dir=config_dir)
+        if not fresh:
+            check_run(config)
+        return config
+
+    if dry or prompts is not None:
         from dataenvgym.cli.dry import plan_of_run, show_plans
 
-        fresh, most = arguments.fresh, arguments.prompts or 1
-        show_plans(console, lambda: [plan_of_run(_composed(arguments), fresh=fresh, most=most)])
+        show_plans(console, lambda: [plan_of_run(composed(), fresh=fresh, most=prompts or 1)])
         return
-    config = _composed(arguments)
-    if not arguments.fresh:
+    config = composed()
+    if not fresh:
         with console.working():
             warn_of_changes(config, run_directory(config))
         if configuration.is_done(config):
             _show_finished(config, console)
             return
-    _run(config, fresh=arguments.fresh, console=console)
-
-
-def _composed(arguments: Namespace) -> DictConfig:
-    named = [] if arguments.name is None else [f"name={json.dumps(arguments.name)}"]
-    config = configuration.compose([*arguments.overrides, *named], config_dir=arguments.config_dir)
-    if not arguments.fresh:
-        check_run(config)
-    return config
+    _run(config, fresh=fresh, console=console)
 
 
 def _run(config: DictConfig, *, fresh: bool, console: Terminal) -> None:

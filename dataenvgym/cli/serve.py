@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from argparse import Namespace
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Literal
+
+from pydantic import NonNegativeInt
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
@@ -24,10 +26,19 @@ LOOK_S = 2.0
 """Seconds between two looks at whether the server's process still runs."""
 
 
-def serve(arguments: Namespace) -> None:
-    """Start the server, print its address, and keep it until Ctrl-C or SIGTERM.
+def serve(
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+) -> None:
+    """Start a vLLM server of a student, and print its address.
 
-    A server that dies is started again, once.
+    Examples:
+      dataenvgym serve student=hf student.path=Qwen/Qwen3-8B
+      dataenvgym serve model=vllm/Qwen/Qwen3-8B:ADAPTER predictor.port=8000
+
+    It is the pinned vLLM of `dataenvgym external install vllm`, with the options of
+    predictor=vllm. Runs and evaluations with the same options share it.
 
     Raises:
         ConfigurationError: for another predictor than vLLM, or a server that runs already.
@@ -37,9 +48,9 @@ def serve(arguments: Namespace) -> None:
     from dataenvgym.students.predictors.vllm.own_server import OwnServer
 
     console = Terminal(plain=True)
-    keys = {override.key for override in parse_overrides(arguments.overrides)}
+    keys = {override.key for override in parse_overrides(overrides)}
     chosen = [] if "predictor" in keys else ["predictor=vllm"]
-    config = compose([*chosen, *arguments.overrides], config_dir=arguments.config_dir)
+    config = compose([*chosen, *overrides], config_dir=config_dir)
     predictor = build_predictor(config, trainable=False)
     if not isinstance(predictor, VllmPredictor) or config.predictor.get("base_url") is not None:
         raise ConfigurationError(
@@ -75,20 +86,46 @@ def serve(arguments: Namespace) -> None:
 _SECTIONS = ("task", "student", "predictor", "trainer")
 
 
-def serve_adaptation(arguments: Namespace) -> None:
-    """Serve until a shutdown request or a signal; stderr shows the address."""
+def serve_adaptation(
+    overrides: list[str],
+    *,
+    config_dir: str | None = None,
+    transport: Literal["http", "zmq"] = "http",
+    host: str = "127.0.0.1",
+    port: NonNegativeInt = 5555,
+    token_variable: str | None = None,
+    adaptations_dir: str = "adaptations",
+) -> None:
+    r"""Train and ask an adapter for each request of a client.
+
+    Examples:
+      dataenvgym serve-adaptation task=pocket_knowledge
+      dataenvgym serve-adaptation task=squad student=hf student.path=NAME \
+          student.format=completion --transport zmq
+
+    Each request trains an adapter from the untouched student, and asks its
+    questions with and without it. Requests have the fields of SEAL's clients; see
+    docs/self_editing.md.
+
+    Args:
+        transport: of the requests; zmq needs pyzmq
+        host: the address to listen on
+        port: 0 takes a free one
+        token_variable: the variable with the token of requests from other hosts
+        adaptations_dir: the folder of answers
+    """
     from dataenvgym.adaptation.request_queue import opened_queue
     from dataenvgym.adaptation.server import AdaptationServer
 
     console = Terminal(plain=True)
-    token = key_from(arguments.token_variable, option="--token-variable")
-    config = compose(arguments.overrides, config_dir=arguments.config_dir)
+    token = key_from(token_variable, option="--token-variable")
+    config = compose(overrides, config_dir=config_dir)
     task = build_task(config)
     predictor = build_predictor(config, task=task)
     values = decisive_values(config)
     own = {key: value for key, value in values.items() if key.partition(".")[0] in _SECTIONS}
     name = f"server-{task_name(config)}-{digest(own)}"  # of this task, student and trainer
-    directory = Path(arguments.adaptations_dir).expanduser() / name
+    directory = Path(adaptations_dir).expanduser() / name
 
     def show(url: str) -> None:
         print(f"{directory.name} is at {url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
@@ -96,9 +133,9 @@ def serve_adaptation(arguments: Namespace) -> None:
     with console.working(), opened_queue(task, predictor, directory) as queue:
         server = AdaptationServer(
             queue,
-            transport=arguments.transport,
-            host=arguments.host,
-            port=arguments.port,
+            transport=transport,
+            host=host,
+            port=port,
             token=token,
         )
         ended_by = server.run(show)

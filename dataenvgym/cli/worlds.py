@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.domains.tool_use.audit import Audit, audit
@@ -34,21 +35,49 @@ _MOST_SHOWN = 50
 _POLICY = "task.others.policy"  # where a model is named as policy=MODEL
 
 
-def worlds(arguments: Namespace) -> None:
-    """Audit worlds, list them, or synthesize one.
+def worlds(
+    action: Literal["audit", "list", "synthesize"],
+    world: list[str],
+    *,
+    tasks: str | None = None,
+    seed: NonNegativeInt = 0,
+    theme: str | None = None,
+    n: PositiveInt | None = None,
+) -> None:
+    r"""List the worlds of tool use, audit or synthesize worlds with their problems.
+
+    Examples:
+      dataenvgym worlds list
+      dataenvgym worlds audit                 all that come with the package
+      dataenvgym worlds audit my_module.MyWorld --tasks problems.jsonl
+      dataenvgym worlds synthesize library teacher=openai teacher.model=NAME \
+          --theme "a library"
+
+    An audit checks for each problem that the gold calls earn the full reward in
+    two runs; that doing nothing, changing one argument, and random calls earn 0;
+    and that a broken verifier is noticed. It exits with 1 if a check fails.
+
+    Args:
+        action: what to do
+        world: a name, your class my_module.MyWorld, or a synthesized folder (default:
+            all that ship); for synthesize, a new folder, the options of a teacher, and
+            policy=MODEL for tasks that this model can solve in 8 tries
+        tasks: a file of problems (default: the world's own)
+        seed: of the random calls
+        theme: what a synthesized world is about
+        n: tasks that the teacher writes (default: 20)
 
     Raises:
         EvaluationError: if an audit finds violations, or a synthesis has no result.
     """
-    if arguments.action == "synthesize":
-        _synthesize(arguments)
+    if action == "synthesize":
+        _synthesize(world, theme, tasks, n, seed)
         return
-    if arguments.theme is not None or arguments.n is not None:
+    if theme is not None or n is not None:
         raise ConfigurationError("--theme and -n belong to `dataenvgym worlds synthesize`")
-    names = arguments.overrides or list(WORLDS)
-    if arguments.tasks is not None and len(arguments.overrides) != 1:
+    names = world or list(WORLDS)
+    if tasks is not None and len(world) != 1:
         raise ConfigurationError("--tasks is the file of one world: name that world")
-    tasks = arguments.tasks
     found = (
         (
             each,
@@ -58,27 +87,27 @@ def worlds(arguments: Namespace) -> None:
         )
         for each in map(find_world, names)
     )
-    if arguments.action == "list":
+    if action == "list":
         _list(found)
     else:
-        _audit(found, arguments.seed)
+        _audit(found, seed)
 
 
-def _synthesize(arguments: Namespace) -> None:
+def _synthesize(
+    typed: list[str], theme: str | None, tasks: str | None, n: int | None, seed: int
+) -> None:
     from dataenvgym.domains.tool_use.synthesis import synthesize
     from dataenvgym.interfaces import TeacherInterface
     from dataenvgym.runs.config.building import build_task
     from dataenvgym.runs.config.composition import compose
     from dataenvgym.runs.config.instantiation import build_section, check_protocol
 
-    folders = [each for each in arguments.overrides if "=" not in each]
-    overrides = [
-        re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in arguments.overrides if "=" in e
-    ]
+    folders = [each for each in typed if "=" not in each]
+    overrides = [re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in typed if "=" in e]
     wrong = [e for e in overrides if not re.match(rf"\+*(teacher\b|{_POLICY}\b)", e)]
-    if len(folders) != 1 or not (arguments.theme or "").strip() or arguments.tasks or wrong:
+    if len(folders) != 1 or theme is None or not theme.strip() or tasks or wrong:
         raise ConfigurationError(
-            f"got the folders {folders}, the theme {arguments.theme!r} and {wrong or 'no others'}, "
+            f"got the folders {folders}, the theme {theme!r} and {wrong or 'no others'}, "
             "expected one of each, a teacher and perhaps a reference policy: dataenvgym worlds "
             'synthesize FOLDER teacher=openai teacher.model=NAME --theme "a shop"'
         )
@@ -96,10 +125,10 @@ def _synthesize(arguments: Namespace) -> None:
     check_protocol(teacher, TeacherInterface, "teacher")
     report = synthesize(
         folders[0],
-        arguments.theme,
+        theme,
         teacher,
-        tasks=20 if arguments.n is None else arguments.n,
-        seed=arguments.seed,
+        tasks=20 if n is None else n,
+        seed=seed,
         policy=policy,
     )
     accepted = f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted"
@@ -150,27 +179,57 @@ def _audit(found: Found, seed: int) -> None:
         raise EvaluationError(several(len(violations), "violation"))
 
 
-def serve_world(arguments: Namespace) -> None:
-    """Serve over stdio until stdin ends, or over HTTP until a signal; stderr shows the address."""
+def serve_world(
+    world: str,
+    *,
+    transport: Literal["stdio", "http"] = "stdio",
+    host: str = "127.0.0.1",
+    port: NonNegativeInt = 8000,
+    task: str | None = None,
+    problems: str | None = None,
+    max_sessions: PositiveInt = 4096,
+    idle_timeout: PositiveFloat = 1800,
+) -> None:
+    """Serve a world's tools to MCP clients, each session with its own state.
+
+    Examples:
+      dataenvgym serve-world shop
+      dataenvgym serve-world shop --transport http --port 8000
+      dataenvgym serve-world my_module.MyWorld --problems pay.jsonl --task pay-1
+
+    Every session begins in the same state and changes only its own copy.
+    Problems, gold calls and scores are never served.
+    Needs the package mcp: pip install 'dataenvgym[mcp]'
+
+    Args:
+        world: a name (see `dataenvgym worlds list`), or your class my_module.MyWorld
+        transport: of MCP
+        host: of http
+        port: of http; 0 takes a free one
+        task: begin in the state of this problem
+        problems: the file with that problem (default: the world's own)
+        max_sessions: the most sessions open at once
+        idle_timeout: seconds without a request that end a session
+    """
     require_mcp()
     from dataenvgym.domains.tool_use.mcp.server import HttpServer, serve_stdio
 
-    world = find_world(arguments.world)
-    if arguments.task is not None:
-        world = _at_problem(world, arguments.task, arguments.problems)
-    elif arguments.problems is not None:
+    served = find_world(world)
+    if task is not None:
+        served = _at_problem(served, task, problems)
+    elif problems is not None:
         raise ConfigurationError("--problems names a file of problems: choose one with --task ID")
-    if arguments.transport == "stdio":
-        serve_stdio(world)
+    if transport == "stdio":
+        serve_stdio(served)
         return
     server = HttpServer(
-        world,
-        host=arguments.host,
-        port=arguments.port,
-        max_sessions=arguments.max_sessions,
-        idle_timeout=arguments.idle_timeout,
+        served,
+        host=host,
+        port=port,
+        max_sessions=max_sessions,
+        idle_timeout=idle_timeout,
     )
-    print(f"{world.name} is at {server.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    print(f"{served.name} is at {server.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
     server.run()
 
 

@@ -45,7 +45,7 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
         ("task 'pocket_math' has no self-edits", ("task=pocket_math",)),
         ("agent.engine writes none", ("task=pocket_knowledge", "agent/engine=gold")),
         ("edits is arms.edits", ("task=pocket_knowledge", "agent.engine.samples=2")),
-        ("rest_em.rounds is 0, expected 1", ("task=pocket_knowledge", "rest_em.rounds=0")),
+        ("rest_em.rounds is 0", ("task=pocket_knowledge", "rest_em.rounds=0")),
         ("arms.names.0 is 'best'", ("task=pocket_knowledge", "arms.names=[best]")),
         ("arms.contexts is 9", ("task=pocket_knowledge", "arms.contexts=9")),
         ("there is no teacher", ("task=pocket_knowledge", "arms.names=[teacher_edits]")),

@@ -271,7 +271,7 @@ def test_failures_are_counted_by_whose_fault_they_are(dataenvgym, talkative):
         (["--split", "tset"], "Did you mean 'test'?"),
         (["--limit", "0"], "--limit is 0"),
         (["--limit", f"{10**20}"], f"--limit is {10**20}, expected a whole number"),
-        (["--limit", "many"], "expected a whole number"),
+        (["--limit", "many"], "--limit: 'many'"),
         (["--iteration", "1"], "name it with --run"),
         (["--run", "nothing"], "there is no run 'nothing'"),
         (["--adapter", "nowhere"], "Guesser, which answers and learns nothing"),
@@ -316,13 +316,13 @@ def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, ta
 
 
 def test_a_custom_task_is_told_to_add_its_temperature(dataenvgym, talkative):
-    (talkative / "mine.py").write_text(
+    (talkative / "tempered.py").write_text(
         "from dataenvgym.domains.math.pocket import PocketMathTask\n"
         "class Mine(PocketMathTask):\n"
         "    def __init__(self, **options):\n"
         "        super().__init__(n_validation=5, **options)\n"
     )
-    mine = ("task=custom", "task._target_=mine.Mine", *DRAWN[:2])
+    mine = ("task=custom", "task._target_=tempered.Mine", *DRAWN[:2])
     result = dataenvgym.refuses("(+task.sampling.temperature=1.0)", "eval", *mine, "samples=2")
     result = dataenvgym.succeeds("eval", *mine, "samples=2", "+task.sampling.temperature=1.0")
     assert "2 samples of each problem at temperature 1.0" in result.out

@@ -16,7 +16,7 @@ def test_the_version_is_the_packages(dataenvgym):
     assert dataenvgym("--version").out == f"dataenvgym {package.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["", *(each.name for each in COMMANDS)])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     code, shown, err = dataenvgym(*filter(None, [command]), "--help")
@@ -32,7 +32,7 @@ def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, mon
     [
         (["rnu"], "no command 'rnu'. Did you mean 'run'?"),
         (["run", "--frehs"], "no argument '--frehs'. Did you mean '--fresh'?"),
-        (["rescore"], "required: DIR"),
+        (["rescore"], "required: EVALUATION"),
         (["report"], "there are no runs in runs"),
         (["eval", "--samples", "10"], "have no dashes: KEY=VALUE"),
         (["report", "a", "b"], "no argument 'b'"),

@@ -222,27 +222,21 @@ def test_the_real_student_runs_in_a_process_of_its_own_without_a_word_on_stderr(
     assert (folder / "runs" / "r" / "iterations" / "001" / "adapter").is_dir()
 
 
-def test_a_full_disk_error_names_the_file_and_suggests_another_place(
-    dataenvgym, small, monkeypatch
-):
+def test_a_full_disk_error_names_the_file(dataenvgym, small, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    for command, way in (
-        (("run", *small), "(runs_dir=...)"),
-        (("eval", *small[:4], "evaluations_dir=runs"), "(evaluations_dir=..., --output)"),
-    ):
+    for command in (("run", *small), ("eval", *small[:4], "evaluations_dir=runs")):
         result = dataenvgym(*command, "name=r")
         assert result.code == 1
         assert "Traceback" not in result.err
         assert "runs/r/config.yaml: No space left on device" in result.err
-        assert f"choose another folder {way}" in result.err
 
 
-def test_a_folder_of_runs_that_cannot_be_is_refused_with_a_way_out(dataenvgym, small, folder):
+def test_a_folder_of_runs_that_cannot_be_is_refused(dataenvgym, small, folder):
     (folder / "taken").write_text("a file")
-    result = dataenvgym.refuses("runs_dir=", "run", *small, "runs_dir=taken")
+    result = dataenvgym.refuses("taken", "run", *small, "runs_dir=taken")
     assert "Traceback" not in result.err
 
 

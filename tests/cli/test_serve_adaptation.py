@@ -15,7 +15,7 @@ from tests.processes import MAIN, environment
     ("arguments", "said"),
     [
         (["--transport", "tcp"], "invalid choice: 'tcp'"),
-        (["--port", "x"], "it is 'x', expected a whole number"),
+        (["--port", "x"], "--port: 'x'"),
         (["--port", "70000"], "cannot listen on 127.0.0.1, port 70000"),
         (["--host", "0.0.0.0"], "--token-variable NAME"),
         (["--token-variable", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set"),

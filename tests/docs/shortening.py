@@ -106,7 +106,7 @@ def composed(words: list[str]) -> dict[str, Any]:
     if arguments.command == "rescore":  # the task is that of the evaluation
         overrides = [text for text in overrides if not text.startswith("task.")]
     if arguments.command == "study":
-        grid = parse_grid(overrides, strategies=arguments.strategy, config_dir=folder)
+        grid = parse_grid(overrides, strategies=arguments.strategy or (), config_dir=folder)
         (strategy, *strategies), (task, *tasks) = grid.strategies, grid.tasks
         pairs = [*((s, task) for s in strategies), *((strategy, t) for t in tasks)]
         others = [_plain(compose(grid.overrides(*pair), config_dir=folder)) for pair in pairs]

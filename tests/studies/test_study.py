@@ -275,7 +275,7 @@ def test_the_command_in_the_results_makes_the_same_study(studied, folder):
         plan_study(
             arguments.overrides,
             name=arguments.name,
-            strategies=arguments.strategy,
+            strategies=arguments.strategy or (),
             bounds=not arguments.no_bounds,
         )
     )

@@ -115,7 +115,7 @@ def check(config: DictConfig, values: Mapping[str, Any], default: DictConfig) ->
     raw = dict(sections(OmegaConf.to_container(config)))
     before = dict(sections(OmegaConf.to_container(default)))
     of_classes: tuple[str, ...] = ()  # what is in them is part of their options
-    for key, section in sections(values):
+    for key, section in dict(sections(values)).items():
         if key not in raw:  # it is another section, as a whole
             continue
         links = {name: _LINK.fullmatch(str(value)) for name, value in raw[key].items()}

@@ -122,12 +122,14 @@ def annotated_yaml(
     config_dir: str | Path | None = None,
     resolve: bool = False,
     name: str = "config",
+    brief: bool = False,
 ) -> str:
     """Print the configuration of a command with these overrides, and its comments.
 
     Args:
         overrides, config_dir, name: as for `compose`. A missing value is printed as `???`.
         resolve: print values in place of references such as `${seed}`.
+        brief: only the comments of options of groups, and many values in a line.
 
     Raises:
         ConfigurationError: as `compose`; with `resolve`, also if a value is missing.
@@ -141,6 +143,12 @@ def annotated_yaml(
     lines: list[str] = []
     values: Any = OmegaConf.to_container(config)
     for key, value in values.items():
+        if brief:
+            for text in comments.heads.get(key, ()) if isinstance(value, dict) else ():
+                lines.append(f"# {textwrap.shorten(text, WIDTH - 2, placeholder=' ...')}")
+            flow = yaml.safe_dump({key: value}, default_flow_style=True, sort_keys=False, width=100)
+            lines.append(flow.strip().removeprefix("{").removesuffix("}"))
+            continue
         if lines and isinstance(value, dict):
             lines.append("")
         lines += _entry(str(key), value, str(key), 0, comments)

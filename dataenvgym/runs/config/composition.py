@@ -87,12 +87,10 @@ def compose(
     choices, values = _choices(parsed, config_dir)
     presets = sources_by_group(config_dir)["experiment"]
     for preset in (o for o in choices if o.key == "experiment" and o.value):
-        content = read_with_bases(str(preset.value), presets)
-        if "rest_em" in content and name not in ("adapt", "continual"):
-            raise ConfigurationError(
-                f"{preset.text} is for another command: dataenvgym adapt {preset.text} "
-                f"(dataenvgym config --of adapt {preset.text} shows its options)"
-            )
+        is_adaptation = "rest_em" in read_with_bases(str(preset.value), presets)
+        if is_adaptation and name not in ("adapt", "continual"):
+            way = f"dataenvgym config --of adapt {preset.text}"
+            raise ConfigurationError(f"{preset.text} is for dataenvgym adapt, as is `{way}`")
     default, _ = _composed(tuple(choices), config_dir, name)
     targets = [o for o in values if o.key.endswith("._target_") and o.sign != "~"]
     if targets:
@@ -327,10 +325,8 @@ def _apply(config: DictConfig, overrides: Sequence[Override], known: Sequence[st
 def _lay(config: DictConfig, override: HydraOverride) -> None:
     key, value = override.key_or_group, override.value()
     if override.is_sweep_override() or override.package is not None:
-        raise ValueError(
-            f"several values are for `dataenvgym study`; a list is {key}=[a,b], and a text with "
-            "',' in it goes into two kinds of quotes: 'key=\"value\"'"
-        )
+        way = f"a list is {key}=[a,b], a text with ',' in it '{key}=\"a,b\"'"
+        raise ValueError(f"several values are for `dataenvgym study`; {way}")
     section, _, name = key.rpartition(".")
     if override.is_delete():
         if section in ("", "episode") and OmegaConf.select(config, key) is not None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
@@ -199,13 +199,7 @@ def read_with_bases(name: str, sources: Mapping[str, Source]) -> dict[str, Any]:
 
 def layers(name: str, sources: Mapping[str, Source]) -> list[str]:
     """The names of the option's bases, outer ones first, then its own."""
-    bases = _bases(content_of(sources[name]).get("defaults", ()))
-    return [each for base in bases if base in sources for each in layers(base, sources)] + [name]
-
-
-def _bases(defaults: Iterable[Any]) -> Iterator[str]:
-    """The names of the bases in a `defaults` list."""
-    for entry in defaults:
-        name = entry.removesuffix("@_here_") if isinstance(entry, str) else ""
-        if is_base(name) and name != "_self_":
-            yield name
+    entries = content_of(sources[name]).get("defaults", ())
+    bases = [entry.removesuffix("@_here_") for entry in entries if isinstance(entry, str)]
+    known = [base for base in bases if is_base(base) and base in sources]  # `_self_` is not
+    return [each for base in known for each in layers(base, sources)] + [name]

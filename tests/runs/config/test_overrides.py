@@ -6,6 +6,7 @@ All commands compose and build in the same way, so one table is tried in this pr
 from __future__ import annotations
 
 import inspect
+import sys
 from importlib.metadata import entry_points
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -195,6 +196,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delenv("DATAENVGYM_DATA", raising=False)
     (tmp_path / "mine.py").write_text(CLASSES)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
     for name, text in OWN.items():
         (tmp_path / "own" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "own" / name).write_text(inspect.cleandoc(text) + "\n")

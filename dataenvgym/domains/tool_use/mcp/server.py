@@ -40,7 +40,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dataenvgym import __version__
-from dataenvgym.errors import ConfigurationError, EvaluationError, check_above
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import Tool as OurTool
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.worlds.world import World
@@ -183,7 +183,7 @@ class HttpServer:
         idle_timeout: seconds without a request after which a session ends.
 
     Raises:
-        ConfigurationError: if it cannot listen there, or for an invalid option.
+        ConfigurationError: if it cannot listen there.
     """
 
     def __init__(
@@ -195,7 +195,6 @@ class HttpServer:
         max_sessions: int = MAX_SESSIONS,
         idle_timeout: float = IDLE_TIMEOUT,
     ) -> None:
-        check_above(0, max_sessions=max_sessions, idle_timeout=idle_timeout)
         self._socket = listening(host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}{PATH}"
