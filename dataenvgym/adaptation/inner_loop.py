@@ -27,7 +27,6 @@ from dataenvgym.errors import (
     ConfigurationError,
     DataEnvGymError,
     InvalidInstanceError,
-    check_at_least,
 )
 from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import AdapterJob, Failure, TrainablePredictorInterface, TrainingRun, can
@@ -184,7 +183,6 @@ def adapt(
         InvalidInstanceError: if two questions have the same id.
         RunDirectoryError: if a file in the directory is damaged.
     """
-    check_at_least(1, at_once=at_once)
     tried, directory = attemptable(task), Path(directory)
     names = [loop.name for loop in loops]
     if len({*names}) < len(names):

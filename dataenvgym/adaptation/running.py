@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic import PositiveInt
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
@@ -28,6 +29,7 @@ from dataenvgym.runs.config.identity import decisive_values, digest, run_name, t
 from dataenvgym.runs.config.instantiation import (
     build_section,
     build_value,
+    check_value,
     imported,
     section_target,
 )
@@ -148,9 +150,7 @@ def prepared_adaptation(
     Raises:
         ConfigurationError, RunDirectoryError: as `run_adaptation`.
     """
-    seeds = config.seeds
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
-        raise ConfigurationError(f"seeds is {seeds!r}, expected a whole number, 1 or more")
+    check_value(seeds := config.seeds, PositiveInt, "seeds")
     settings = _settings(config)
     name = f"{task_name(settings)}-{digest(ADAPTATIONS.decisive(settings))}"
     if config.name is not None:

@@ -49,7 +49,7 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
         ("arms.names.0 is 'best'", ("task=pocket_knowledge", "arms.names=[best]")),
         ("arms.contexts is 9", ("task=pocket_knowledge", "arms.contexts=9")),
         ("there is no teacher", ("task=pocket_knowledge", "arms.names=[teacher_edits]")),
-        ("seeds is 0, expected", ("task=pocket_knowledge", "seeds=0")),
+        ("seeds is 0", ("task=pocket_knowledge", "seeds=0")),
         ("merged student of RestEM", ("task=pocket_knowledge", "student=simulated")),
         ("KEY=VALUE", ("task=pocket_knowledge", "--rounds", "3")),
     ],

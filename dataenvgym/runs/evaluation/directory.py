@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic import Field
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.runs.config.composition import compose, overlay
 from dataenvgym.runs.config.identity import decisive_values, digest, run_name, task_name
-from dataenvgym.runs.config.instantiation import section_target
+from dataenvgym.runs.config.instantiation import check_value, section_target
 from dataenvgym.runs.config.overrides import Override, new_speakers, parse_overrides
 from dataenvgym.runs.config.received import refuse_untrusted
 from dataenvgym.runs.config.resolved import literal
@@ -27,6 +28,7 @@ from dataenvgym.storage import hash_files
 from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.metric import JUDGE
 
+Count = Annotated[int, Field(ge=1, lt=2**63)]
 _STUDENT = ("student", "predictor", "trainer")
 _SECTIONS = ("task", *_STUDENT)
 _FREE = ("samples", "metrics", "problems", "judge")
@@ -56,12 +58,9 @@ def evaluation_settings(
     Raises:
         ConfigurationError: for an impossible value.
     """
-    for name, value in (("samples", config.samples), ("chunk", config.chunk), ("--limit", limit)):
-        is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**63
-        if not is_number and (value is not None or name == "samples"):
-            raise ConfigurationError(
-                f"{name} is {value!r}, expected a whole number, 1 or more, of 64 bits"
-            )
+    check_value(config.samples, Count, "samples")
+    for name, value in (("chunk", config.chunk), ("--limit", limit)):
+        check_value(value, Count | None, name)
     metrics = [config.metrics] if isinstance(config.metrics, str) else config.metrics
     values = OmegaConf.to_container(config, resolve=True)  # sections may refer to others
     assert isinstance(values, dict)

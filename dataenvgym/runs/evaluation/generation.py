@@ -29,14 +29,12 @@ from queue import SimpleQueue
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import ValidationError
+from pydantic import PositiveInt
 
 from dataenvgym import exact_json
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
-    check_at_least,
-    first_fault,
 )
 from dataenvgym.events import Count, counting
 from dataenvgym.interfaces import (
@@ -52,6 +50,7 @@ from dataenvgym.records.checksums import load, save
 from dataenvgym.runs.config.building import build_predictor
 from dataenvgym.runs.config.composition import compose
 from dataenvgym.runs.config.identity import decisive_values, digest
+from dataenvgym.runs.config.instantiation import check_value
 from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.config.resolved import literal
 from dataenvgym.runs.config.workspaces import Workspaces
@@ -129,16 +128,14 @@ def generate(
     typed = {override.key for override in parse_overrides(rest)}
     if "concurrency" in config.predictor and "predictor.concurrency" not in typed:
         config.predictor.concurrency = config.concurrency
-    names = ("seeds", "num_chunks", "concurrency")
-    check_at_least(1, **{name: config[name] for name in names})
+    for name in ("seeds", "num_chunks", "concurrency"):
+        check_value(config[name], PositiveInt, name)
     n_chunks, only = int(config.num_chunks), config.chunk
     if only is not None and only not in range(n_chunks):
         raise ConfigurationError(f"chunk is {only!r}, expected a number from 0 to {n_chunks - 1}")
     section = OmegaConf.to_container(config.sampling, resolve=True)
-    try:
-        sampling = SamplingParameters.model_validate(section)
-    except ValidationError as error:
-        raise ConfigurationError(f"sampling cannot be used: {first_fault(error)}") from error
+    check_value(section, SamplingParameters, "sampling")
+    sampling = SamplingParameters.model_validate(section)
     if config.seeds > 1 and sampling.temperature == 0.0:
         raise ConfigurationError(
             f"seeds is {config.seeds} and sampling.temperature is 0.0: greedy replies are all "
