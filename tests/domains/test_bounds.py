@@ -32,7 +32,7 @@ from dataenvgym.runs.config.instantiation import check_arguments
         (PocketKnowledgeTask, {"n_people": 81}),
         (SelfEditEngine, {"samples": 0, "style": "haiku", "split": "words"}),
         (FewShotTask, {"views": 9, "max_turns": 0}),
-        (GridEditEngine, {"examples_per_problem": 0}),
+        (GridEditEngine, {"examples_per_problem": 0, "augmentations": ["colors"]}),
     ],
 )
 def test_a_value_beyond_its_bounds_is_refused_by_its_key(target, options):

@@ -172,6 +172,11 @@ class DataGeneration(Model):
     use_chain_augmentations: Annotated[bool, Field(strict=True)]
     use_repeat_augmentations: Annotated[bool, Field(strict=True)]
 
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> DataGeneration:
+        """The use of these groups."""
+        return cls.model_validate({f"use_{g}_augmentations": g in groups for g in GROUPS})
+
     @property
     def groups(self) -> tuple[Group, ...]:
         return tuple(group for group in GROUPS if getattr(self, f"use_{group}_augmentations"))
@@ -206,9 +211,7 @@ class SelfEdit(Model):
 
 
 NOTHING = SelfEdit(
-    data_generation=DataGeneration.model_validate(
-        {f"use_{g}_augmentations": False for g in GROUPS}
-    ),
+    data_generation=DataGeneration.of(()),
     training=Training(strategy="train_using_output_tokens", learning_rate=0.0, num_train_epochs=0),
 )
 """An edit without augmentations and training."""

@@ -15,6 +15,7 @@ from dataenvgym.domains.few_shot.augmentations import (
     NOTHING,
     DataGeneration,
     Example,
+    Group,
     SelfEdit,
     examples_of,
     read_self_edit,
@@ -53,10 +54,9 @@ class GridEditEngine:
 
     Args:
         task: a few-shot task. The records get its prompts.
-        use_basic_augmentations: also turn, mirror, transpose and move the grids.
-        use_size_augmentations: also double their resolution, height or width.
-        use_chain_augmentations: also turn or mirror them and double their resolution.
-        use_repeat_augmentations: also repeat them along one axis or both.
+        augmentations: what is also done: "basic" turns, mirrors, transposes and moves the grids;
+            "size" doubles their resolution, height or width; "chain" turns or mirrors them and
+            doubles their resolution; "repeat" repeats them along one axis or both.
         at_test_time: use the demonstrations of the validation problems, and if there are examples,
             of these; False uses those of the train split. The outputs to find are not used.
         examples_per_problem: the most records that a problem gives in a call; at most 250.
@@ -74,26 +74,17 @@ class GridEditEngine:
         self,
         task: Task,
         *,
-        use_basic_augmentations: bool = True,
-        use_size_augmentations: bool = False,
-        use_chain_augmentations: bool = False,
-        use_repeat_augmentations: bool = False,
+        augmentations: Sequence[Group] = ("basic",),
         at_test_time: bool = False,
         examples_per_problem: PositiveInt = 10,
     ) -> None:
-        self._task = task
-        if not isinstance(self._task.domain, FewShotDomain):
+        if not isinstance(task.domain, FewShotDomain):
             raise ConfigurationError(
-                f"{type(self).__name__} changes grids, and task {self._task.name!r} has none: "
-                "choose task=few_shot, or another engine (`dataenvgym list agent/engine`)"
+                f"{type(self).__name__} changes grids, and task {task.name!r} has none: choose "
+                "task=few_shot, or another engine (`dataenvgym list agent/engine`)"
             )
-        self._domain = self._task.domain
-        self._data_generation = DataGeneration(
-            use_basic_augmentations=use_basic_augmentations,
-            use_size_augmentations=use_size_augmentations,
-            use_chain_augmentations=use_chain_augmentations,
-            use_repeat_augmentations=use_repeat_augmentations,
-        )
+        self._task, self._domain = task, task.domain
+        self._data_generation = DataGeneration.of(augmentations)
         self.at_test_time = at_test_time
         self._split: Split = "validation" if at_test_time else "train"
         self.examples_per_problem = min(examples_per_problem, MOST_EXAMPLES)

@@ -20,8 +20,6 @@ from tests.domains.few_shot.puzzles import folder_of
 from tests.domains.few_shot.test_self_edit import EDIT, changed, without
 from tests.fakes import Teacher
 
-NONE = {f"use_{g}_augmentations": False for g in ("basic", "size", "chain", "repeat")}
-
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory):
@@ -56,7 +54,7 @@ def known(instances):
 
 
 def test_without_augmentations_records_are_made_of_demonstrations_of_the_train_split(task):
-    records = generate(GridEditEngine(task, **NONE), Assignment(30))
+    records = generate(GridEditEngine(task, augmentations=()), Assignment(30))
     assert len(records) == 30 == len({(r.instruction, r.output) for r in records})
     assert set().union(*(pairs_of(r, task) for r in records)) <= known(task.on("train").instances)
     assert all(r.instruction.startswith("Find the rule") for r in records)
@@ -64,7 +62,7 @@ def test_without_augmentations_records_are_made_of_demonstrations_of_the_train_s
 
 
 def test_augmented_records_keep_the_rule(task):
-    records = generate(GridEditEngine(task, use_basic_augmentations=True), Assignment(40))
+    records = generate(GridEditEngine(task, augmentations=["basic"]), Assignment(40))
     plain = known(task.on("train").instances)
     new = [r for r in records if not pairs_of(r, task) & plain]
     assert len(new) > 20
@@ -74,14 +72,14 @@ def test_augmented_records_keep_the_rule(task):
 
 @pytest.mark.parametrize("group", ["size", "chain", "repeat"])
 def test_each_group_of_augmentations_is_an_option(group, task):
-    engine = GridEditEngine(task, **NONE | {f"use_{group}_augmentations": True})
+    engine = GridEditEngine(task, augmentations=[group])
     records = generate(engine, Assignment(60))
     assert max(len(read_grid(r.output)) for r in records) >= 6
 
 
 def test_records_have_the_skill_that_was_planned_and_are_of_it(task):
     skills = Counter(i.skill for i in task.on("train").instances)
-    engine = GridEditEngine(task, **NONE)
+    engine = GridEditEngine(task, augmentations=())
     assert engine.skills == tuple(sorted(skills))
     skill = engine.skills[0]
     records = generate(engine, Assignment(6, skill=skill))
@@ -97,7 +95,7 @@ def test_records_have_the_skill_that_was_planned_and_are_of_it(task):
 def test_at_test_time_the_shown_problems_are_used_and_never_their_outputs(task):
     shown, other = task.instances[:2]
     example = CompletedTaskInstance(instance=shown, transcript=(), reward=0.0, was_correct=False)
-    engine = GridEditEngine(task, **NONE, at_test_time=True, examples_per_problem=250)
+    engine = GridEditEngine(task, augmentations=(), at_test_time=True, examples_per_problem=250)
     records = generate(engine, Assignment(8, examples=[example]))
     assert len(records) == 8
     pairs = set().union(*(pairs_of(r, task) for r in records))
@@ -115,13 +113,13 @@ def test_at_test_time_a_shown_view_stands_for_its_problem(tmp_path):
     shown, view = task.instances[3], task.instances[5]
     assert view.id == f"{shown.id}@rotate-180"
     example = CompletedTaskInstance(instance=view, transcript=(), reward=0.0, was_correct=False)
-    engine = GridEditEngine(task, **NONE, at_test_time=True)
+    engine = GridEditEngine(task, augmentations=(), at_test_time=True)
     records = generate(engine, Assignment(8, examples=[example]))
     assert set().union(*(pairs_of(r, task) for r in records)) == known([shown])
 
 
 def test_a_problem_gives_few_records_in_a_call_and_none_twice(task):
-    engine = GridEditEngine(task, **NONE, examples_per_problem=2)
+    engine = GridEditEngine(task, augmentations=(), examples_per_problem=2)
     first = generate(engine, Assignment(99))
     assert len(first) == 2 * len(task.on("train").instances)
     second = generate(engine, Assignment(99), seed=1)
@@ -130,7 +128,7 @@ def test_a_problem_gives_few_records_in_a_call_and_none_twice(task):
 
 
 def test_records_that_were_not_asked_for_come_in_a_later_call(task):
-    engine = GridEditEngine(task, **NONE, examples_per_problem=250)
+    engine = GridEditEngine(task, augmentations=(), examples_per_problem=250)
     given = [*generate(engine, Assignment(3)), *generate(engine, Assignment(9999), seed=1)]
     assert len({(r.instruction, r.output) for r in given}) == len(given)
     made = {(frozenset(shown_in(r, task).demonstrations), shown_in(r, task).input) for r in given}
