@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.problem import (
@@ -148,9 +148,9 @@ class PocketFewShotOptions(PocketOptions, PromptOptions):
         max_turns: the student's attempts at each puzzle.
     """
 
-    n_train: int = 400
-    n_validation: int = 80
-    n_test: int = 80
+    n_train: NonNegativeInt = 400
+    n_validation: NonNegativeInt = 80
+    n_test: NonNegativeInt = 80
     sampling: SamplingParameters = SamplingParameters(max_tokens=16)
     student: str = "pocket-few-shot-v1"
     max_turns: PositiveInt = 1

@@ -246,9 +246,9 @@ class PocketKnowledgeOptions(PocketOptions, PromptOptions):
             eight in all splits, for strategies that teach the facts.
     """
 
-    n_train: int = 600
-    n_validation: int = 100
-    n_test: int = 100
+    n_train: Annotated[int, Ge(0)] = 600
+    n_validation: Annotated[int, Ge(0)] = 100
+    n_test: Annotated[int, Ge(0)] = 100
     sampling: SamplingParameters = SamplingParameters(max_tokens=24)
     student: str = "pocket-knowledge-v1"
     n_people: Annotated[int, Ge(1), Le(80)] | None = None

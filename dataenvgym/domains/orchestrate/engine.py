@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.domains.orchestrate.calls import account
@@ -55,11 +55,11 @@ class OrchestrateTriesEngine(ScoredTriesEngine):
         task: Task,
         *,
         samples: Annotated[int, Ge(LEAST_GROUP)] = 8,
-        temperature: float = 1.0,
-        tries: int = 4,
+        temperature: PositiveFloat = 1.0,
+        tries: PositiveInt = 4,
         reward: RewardName = "outcome",
         clip: PositiveFloat = CLIP,
-        least_deviation: float = LEAST_DEVIATION,
+        least_deviation: NonNegativeFloat = LEAST_DEVIATION,
         turns: PositiveInt = 1,
         repeat: bool = True,
     ) -> None:

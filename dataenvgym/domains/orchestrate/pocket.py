@@ -17,6 +17,7 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+from pydantic import PositiveInt
 
 from dataenvgym.domains.orchestrate.calls import Result
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
@@ -259,7 +260,7 @@ class PocketOrchestrateOptions(PocketOptions, OrchestrationOptions):
     """
 
     graded_by: GradedBy = "exact_match"
-    max_turns: int = 6
+    max_turns: PositiveInt = 6
     sampling: SamplingParameters = SamplingParameters(max_tokens=64)
     student: str = "pocket-orchestrate-v1"
 

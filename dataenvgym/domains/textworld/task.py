@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.textworld import household, shop
 from dataenvgym.domains.textworld.domain import TextWorldDomain
@@ -63,9 +63,9 @@ class HouseOptions(PocketOptions, PromptOptions, PlayOptions, FlowOptions):
     """
 
     sources: Places | None = None
-    n_train: int = 120
-    n_validation: int = 40
-    n_test: int = 40
+    n_train: NonNegativeInt = 120
+    n_validation: NonNegativeInt = 40
+    n_test: NonNegativeInt = 40
     system_prompt: PlainText[str] = PROMPTS["house"]
     sampling: SamplingParameters = SamplingParameters(max_tokens=128)
 

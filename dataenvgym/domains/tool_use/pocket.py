@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import PositiveInt
 
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.environment import ToolUseOptions
@@ -52,8 +53,8 @@ class PocketToolsOptions(PocketOptions, ToolUseOptions):
             call as JSON about 40.
     """
 
-    max_turns: int = 6
-    max_errors: int = 3
+    max_turns: PositiveInt = 6
+    max_errors: PositiveInt = 3
     sampling: SamplingParameters = SamplingParameters(max_tokens=64)
     student: str = "pocket-tools-v1"
 

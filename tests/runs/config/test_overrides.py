@@ -42,13 +42,16 @@ def beyond(hint: Any) -> list[Any]:
     return [*found, *beyond(parts[0])]
 
 
+def named_classes() -> list[Any]:
+    points = (entry_points(group=group) for group in ENTRY_POINTS.values())
+    targets = {point.load() for found in points for point in found}
+    return sorted(targets, key=lambda each: (each.__module__, each.__qualname__))
+
+
 def bounded_options() -> list[tuple[Any, str, Any]]:
-    targets = {
-        point.load() for group in ENTRY_POINTS.values() for point in entry_points(group=group)
-    }
     return [
         (target, name, value)
-        for target in sorted(targets, key=lambda each: (each.__module__, each.__qualname__))
+        for target in named_classes()
         for name, (_, hint) in parameters_of(target)[0].items()
         for value in beyond(hint)
     ]
@@ -60,6 +63,18 @@ def test_a_value_beyond_the_bounds_of_an_option_is_refused_by_its_key():
     for target, name, value in tried:
         with pytest.raises(ConfigurationError, match=rf"here\.{name} is .*: Input should be"):
             check_arguments(target, {name: value}, "here")
+
+
+def test_an_option_that_a_class_declares_again_keeps_its_bounds():
+    lost = {
+        (kind.__qualname__, name)
+        for target in named_classes()
+        for kind in inspect.getmro(getattr(getattr(target, "__init__", None), "group", target))
+        for base in inspect.getmro(kind)[1:-1]
+        for name in {*parameters_of(kind)[0]} & {*parameters_of(base)[0]}
+        if beyond(parameters_of(base)[0][name][1]) and not beyond(parameters_of(kind)[0][name][1])
+    }
+    assert not lost
 
 
 # --- what a user types ---
