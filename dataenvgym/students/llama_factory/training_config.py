@@ -203,6 +203,7 @@ class TrainingConfig(Model):
                 bool(self.chat_template_kwargs) and "enable_thinking" in self.extra,
                 "extra.enable_thinking, beside predictor.chat_template_kwargs",
             ),
+            (self.bf16 and self.fp16, "fp16, with bf16"),
             (bool(self.extra.keys() & type(self).model_fields), "extra, of an option of its own"),
         ):
             if is_idle:

@@ -37,6 +37,8 @@ EXTRA = (
     "preprocessing_num_workers",
     "pure_bf16",
 )
+_FLAGS = ("train_on_prompt", "pure_bf16")
+_NUMBERS = ("adam_beta1", "adam_beta2", "adam_epsilon", "warmup_ratio", "preprocessing_num_workers")
 # ... and those that do not change the training.
 _WITHOUT_EFFECT = (
     "plot_loss",
@@ -81,6 +83,10 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
 
 def _wrong(config: TrainingConfig, stages: Sequence[str]) -> dict[str, str]:
     """The options with a value that no stage supports, and the supported values."""
+    for name, value in config.extra.items():
+        is_flag = isinstance(value, bool)
+        if (name in _FLAGS) > is_flag or (name in _NUMBERS) > (type(value) in (int, float)):
+            return {name: "True or False" if name in _FLAGS else "a number"}
     # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
     has_shares = extra_number(config, "preprocessing_num_workers", 1) > 1
     is_shared = has_shares and (

@@ -109,6 +109,7 @@ def test_paths_are_written_absolute_and_names_as_they_are(tmp_path, monkeypatch)
         ({"learning_rate": float("nan")}, "learning_rate is nan, expected a finite number"),
         ({"scored_clip_high": 2.0}, "scored_clip"),
         ({"scored_clip_dual": 2.0}, "scored_clip"),
+        ({"bf16": True, "fp16": True}, "fp16"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(options, message):

@@ -19,6 +19,9 @@ from dataenvgym.students.trainers.support import extra_number, refuse_unsupporte
         ("do_train", {"do_train": False}),
         ("ref_model", {"model_name_or_path": "a", "extra": {"ref_model": "b"}}),
         ("neat_packing", {"extra": {"neat_packing": True}}),
+        ("train_on_prompt is 'off'", {"extra": {"train_on_prompt": "off"}}),
+        ("warmup_ratio is 'x'", {"extra": {"warmup_ratio": "x"}}),
+        ("num_workers is \\[1\\]", {"extra": {"preprocessing_num_workers": [1]}}),
     ],
 )
 def test_an_option_that_would_not_be_acted_upon_is_refused_by_name(name, options):
