@@ -125,10 +125,13 @@ class DatasetEntry(BaseModel):
     def _supported(cls, entry: Any) -> Any:
         if not isinstance(entry, Mapping):
             return entry
-        names = {*filter(entry.get, _REFUSED)} | {*_MEDIA} & {*(entry.get("columns") or ())}
+        given = {key: value for key, value in entry.items() if value or key == "file_name"}
+        names = {*_REFUSED} & {*given}
+        if isinstance(columns := given.get("columns"), Mapping):
+            given["columns"] = {name: own for name, own in columns.items() if own}
+            names |= {*_MEDIA} & {*given["columns"]}
         if names:
             raise ValueError(f"it has {sorted(names)}, expected all rows of a text file beside it")
-        given = {key: value for key, value in entry.items() if value or key == "file_name"}
         tags = given.get("tags", OPENAI_TAGS)
         if given.get("formatting") == "openai" and isinstance(tags, Mapping):
             return {**given, "tags": {**tags, "calls_tag": "tool_calls"}}
@@ -166,7 +169,8 @@ def parse_turn(turn: Any, tags: Mapping[str, str | None], where: str) -> dict[st
         )
     listed = turn.get(tags.get("calls_tag")) if _ROLES[tag_of[role]] == "assistant" else None
     if listed:
-        return {"role": "assistant", "content": content or "", "tool_calls": _calls(listed, where)}
+        said = "" if content is None else content
+        return {"role": "assistant", "content": said, "tool_calls": _calls(listed, where)}
     if tag_of[role] == "function_tag" and isinstance(content, str):
         return {"role": "assistant", **_parse_calls(content, where)}
     return {"role": _ROLES[tag_of[role]], "content": content}
@@ -191,6 +195,7 @@ def _calls(calls: Any, where: str) -> list[dict[str, Any]]:
     found = []
     for call in calls if isinstance(calls, list) else [calls]:
         call = call.get("function", call) if isinstance(call, Mapping) else {}
+        call = call if isinstance(call, Mapping) else {}
         arguments = call.get("arguments")
         if isinstance(arguments, str):
             arguments = from_json(arguments or "{}", f"{where}, the arguments of the call")

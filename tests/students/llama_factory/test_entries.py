@@ -16,6 +16,7 @@ ALPACA = {"prompt": "instruction", "query": "input", "response": "output"}
         ({}, {"formatting": "alpaca", "columns": {**ALPACA, "messages": "conversations"}}),
         # an entry that names some has no others
         ({"columns": {"prompt": "text"}}, {"columns": {"prompt": "text"}}),
+        ({"columns": {"prompt": "text", "images": None}}, {"columns": {"prompt": "text"}}),
         ({"tags": {"role_tag": "role"}}, {"tags": {"role_tag": "role"}}),
         # which LLaMA-Factory ignores too
         ({"load_from": "file", "note": 1}, {"ranking": False, "tags": TAGS}),
@@ -37,6 +38,8 @@ def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
         ({"file_name": "a.json", "formatting": "jsonl"}, "formatting"),
         ({"file_name": "a.json", "columns": {"images": "i"}}, "images"),
         ({"file_name": "a.json", "columns": ["text"]}, "columns"),
+        ({"file_name": "a.json", "columns": 5}, "columns"),
+        ({"file_name": "a.json", "columns": [[]]}, "columns"),
         ({"file_name": "a.json", "tags": {"role_tag": 1}}, "tags"),
         ({"file_name": "a.json", "tags": [1], "formatting": "openai"}, "tags"),
     ],

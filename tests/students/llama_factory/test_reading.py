@@ -207,6 +207,8 @@ def test_preferences_and_tags_are_read_in_the_openai_formatting(tmp_path):
         {"role": "assistant", "content": None},
         {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]},
         {"role": "assistant", "content": "", "tool_calls": True},
+        {"role": "assistant", "content": "", "tool_calls": [{"function": "f"}]},
+        {"role": "assistant", "content": 0, "tool_calls": [{"name": "f", "arguments": {}}]},
         {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]},
         {"role": "bot", "content": "A"},
     ],
