@@ -162,7 +162,9 @@ def served_rank(adapter: Path) -> int:
                 f"{adapter}: {name} is {config[name]!r}, expected none: vLLM has one rank and one "
                 "alpha for all layers. Set predictor=in_process, or merge it into the student"
             )
-    return int(config.get("r", 1))
+    if not isinstance(rank := config.get("r", 1), int):
+        raise AdapterError(f"{adapter}: r is {rank!r}, expected a whole number")
+    return rank
 
 
 def check_trainer(config: TrainingConfig, base_url: str | None) -> None:

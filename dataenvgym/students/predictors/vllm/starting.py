@@ -45,7 +45,7 @@ def start_options(student: str, given: VllmOptions, *, rank: int) -> VllmOptions
         need(error)
     if given.format == "chat" and "chat_template" not in more_options(given):
         _check_chat_template(Path(student))
-    return replace(
+    options = replace(
         given,
         student=student,
         command=_command(given.command, variant),
@@ -53,6 +53,9 @@ def start_options(student: str, given: VllmOptions, *, rank: int) -> VllmOptions
         dtype=_own_dtype(student) if given.dtype == "auto" else given.dtype,
         max_lora_rank=_largest_rank(given.max_lora_rank, rank),
     )
+    if twice := more_options(given).keys() & _values(options, 0).keys():
+        raise ConfigurationError(f"options has {sorted(twice)}, which the predictor itself sets")
+    return options
 
 
 def arguments(options: VllmOptions, port: int) -> list[str]:
@@ -136,11 +139,12 @@ def _largest_rank(most: int | None, rank: int) -> int:
 
 
 def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str, ...]:
-    """The words that start a server; None uses the pinned environment."""
-    if command is None:
+    """The words that start a server; without any, it is that of the pinned environment."""
+    words = tuple(shlex.split(command) if isinstance(command, str) else command or ())
+    if not words:
         environment = external_environment("vllm", variant).require()
         return (str(environment.python), "-P", "-m", "vllm.entrypoints.openai.api_server")
-    return tuple(shlex.split(command) if isinstance(command, str) else command)
+    return words
 
 
 def _own_dtype(student: str) -> Dtype:

@@ -114,7 +114,7 @@ class LlamaFactoryTrainer:
         self.threads = threads
         self.variant = variant
         self._own_environment = dict(environment or {})
-        self._given = _words(command) if command else None
+        self._given = _words(command or ()) or None
         self.command = self._given or _pinned(variant)
         self.environment = self._variables()
         self.warm = warm
@@ -307,8 +307,9 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
         if isinstance(command, str)
         else list(command)
     )
-    found = shutil.which(os.path.expanduser(words[0]))
-    return (os.path.abspath(found) if found else words[0], *words[1:])
+    if words and (found := shutil.which(os.path.expanduser(words[0]))):
+        words[0] = os.path.abspath(found)
+    return tuple(words)
 
 
 # Options of LLaMA-Factory's stage `sft` that would change the loss, or its records.

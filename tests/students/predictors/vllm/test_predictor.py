@@ -387,7 +387,9 @@ def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, ad
         predictor.with_adapter(tmp_path / "whole" / "adapter")
 
 
-@pytest.mark.parametrize("options", [{"rank_pattern": {"q": 2}}, {"alpha_pattern": {"q": 2}}])
+@pytest.mark.parametrize(
+    "options", [{"rank_pattern": {"q": 2}}, {"alpha_pattern": {"q": 2}}, {"r": "8"}, {"r": None}]
+)
 def test_an_adapter_with_other_ranks_in_some_layers_is_refused(make, adapter, options):
     """A server would compute with one rank and one alpha for all layers."""
     predictor, folder = make(), adapter("some")

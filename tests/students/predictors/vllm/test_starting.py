@@ -55,6 +55,18 @@ def test_options_become_words():
     assert "--no-enable-chunked-prefill" not in line
 
 
+@pytest.mark.parametrize("name", ["port", "--served-model-name", "max_loras"])
+def test_options_that_the_predictor_sets_itself_are_refused(name):
+    with pytest.raises(ConfigurationError, match=name.lstrip("-").replace("-", "_")):
+        make(options={name: 1})
+
+
+@pytest.mark.parametrize("command", ["", " ", [], None])
+def test_a_command_without_words_is_that_of_the_pinned_environment(command):
+    with pytest.raises(ExternalError, match="install vllm"):
+        make(command=command)
+
+
 def test_on_a_cpu_prompts_are_not_split_unless_asked_for():
     assert "--no-enable-chunked-prefill" in words(make(variant="cpu"))
     assert "chunked-prefill" not in words(make(variant="cuda"))

@@ -196,8 +196,9 @@ def test_a_command_may_be_a_line_or_a_list_of_words(command, write_training):
 
 def test_without_the_pinned_environment_the_command_that_builds_it_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DATAENVGYM_CACHE", str(tmp_path))
-    with pytest.raises(ExternalError, match="install llamafactory"):
-        LlamaFactoryTrainer()
+    for command in (None, "", " ", []):
+        with pytest.raises(ExternalError, match="install llamafactory"):
+            LlamaFactoryTrainer(command=command)
 
 
 def to_scored(path: Path, **options: Any) -> Path:
