@@ -1,9 +1,10 @@
 """Impossible options of agents, policies and engines are refused where a configuration is built."""
 
 import pytest
+from pydantic import ValidationError
 
 from dataenvgym import agents
-from dataenvgym.agents.quality import AlreadyKnownCheck
+from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.agents.skills import ClusteredSkills, DiscoveredSkills
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
@@ -63,6 +64,15 @@ def test_an_impossible_option_is_refused_by_its_key(kind, options):
 def test_options_that_exclude_each_other_are_refused(kind, options):
     with pytest.raises(ConfigurationError, match=next(iter(options))):
         kind(**options)
+
+
+def test_options_of_checks_and_of_majorities_that_cannot_be_are_refused_when_they_are_made():
+    task = PocketMathTask()
+    with pytest.raises(ConfigurationError, match="most_agreement"):
+        agents.SelfConsistencyEngine(task, agreement=0.9, most_agreement=0.5)
+    for options in ({"temperature": -1.0}, {"max_tokens": 0}):
+        with pytest.raises(ValidationError, match=next(iter(options))):
+            WrongAnswerCheck(task, **options)
 
 
 def test_deviations_need_a_baseline():

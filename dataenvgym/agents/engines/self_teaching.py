@@ -24,6 +24,7 @@ import numpy as np
 from annotated_types import Gt, Le
 from pydantic import JsonValue, PositiveFloat, PositiveInt
 
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import tell
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
@@ -223,6 +224,11 @@ class SelfConsistencyEngine(SelfAnswersEngine):
 
     agreement: Annotated[float, Gt(0), Le(1)] = 0.75
     most_agreement: Annotated[float, Gt(0), Le(1)] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.most_agreement < self.agreement:
+            raise ConfigurationError("most_agreement is below agreement: no answer could be learnt")
 
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
         """Pick the first try of the majority if it is large enough; scores are not used."""

@@ -68,6 +68,9 @@ class WrongAnswerCheck:
     seed: Given[int] = 0
 
     def __post_init__(self) -> None:
+        self._sampling = SamplingParameters(
+            temperature=self.temperature, max_tokens=self.max_tokens
+        )
         self._question = as_prompt(self.prompt, needs=("instruction",), may=("answer_form",))
         self._no_majority = _no_majority(self.task, self.teacher, self._question)
         judges = (type(part.domain).judge_record for part in self.task.parts.values())
@@ -168,9 +171,7 @@ class WrongAnswerCheck:
     ) -> Sequence[Reply | Failure]:
         """The teacher's replies in this round, one for each problem."""
         seed = derive_seed(self.seed, "wrong_answer", number)
-        sampling = SamplingParameters(
-            temperature=self.temperature, max_tokens=self.max_tokens, seed=seed
-        )
+        sampling = self._sampling.model_copy(update={"seed": seed})
         forms = [self.task.domain_of(problem).answer_form for problem in problems]
         conversations = [
             self._question.render(instruction=problem.instruction, answer_form=form)
