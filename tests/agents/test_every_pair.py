@@ -124,11 +124,11 @@ def refusal(task, policy, engine) -> str | None:
     if engine == "none" and policy != "none":
         return "NoEngine writes nothing"
     if policy == "free" and engine in ("pocket", "preference", "pool_influence"):
-        return "FreePolicy leaves the choice to the engine"
+        return "FreePolicy gives counts, and"
     if policy == "random" and engine == "gold":
         return "draws from the engine's skills, and GoldEngine names none"
     if policy == "random" and engine == "pool_influence":
-        return "RandomPolicy gives no examples"
+        return "RandomPolicy gives skills"
     return None
 
 

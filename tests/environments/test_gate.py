@@ -303,9 +303,7 @@ def test_a_forest_killed_around_a_refusal_resumes_to_the_same_end(
     assert different <= {"iteration.json"}  # which has the seconds
 
 
-def test_another_choice_of_held_skills_is_refused(task, student):
-    with pytest.raises(ConfigurationError, match="held"):
-        SkillList(task, student, gate=0.05, held="untought")
+def test_held_skills_without_a_gate_are_refused(task, student):
     with pytest.raises(ConfigurationError, match="untaught"):
         SkillList(task, student, held="untaught")
 

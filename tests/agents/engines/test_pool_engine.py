@@ -164,13 +164,6 @@ def test_a_file_that_is_not_a_pool_is_refused_with_its_line(tmp_path, text, expe
         random_engine(path=tmp_path / "none.jsonl").prepare()
 
 
-def test_a_selection_whose_fit_is_of_another_kind_is_refused():
-    selection = RandomSelection()
-    selection.fit = {"needs": "examples"}
-    with pytest.raises(ConfigurationError, match="RandomSelection"):
-        _ = PoolEngine(selection, TASK).fit
-
-
 def test_uncertainty_needs_a_task_in_which_the_student_can_try():
     with pytest.raises(ConfigurationError, match="make_environment"):
         UncertaintySelection(task_of(SimpleNamespace()))
