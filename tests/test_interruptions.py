@@ -113,8 +113,9 @@ FOLDERS = ("runs", "evaluations", "generations", "studies", "adaptations")
 
 
 def results():
-    """The files of the workspace, and of the runs of a study."""
-    found = {folder: contents(Path(folder)) for folder in FOLDERS if Path(folder).exists()}
+    """The files of the workspace, and of the runs of a study, without tables that show seconds."""
+    there = [folder for folder in FOLDERS if Path(folder).exists()]
+    found = {folder: contents(Path(folder), "study.md", "table.md") for folder in there}
     return {
         f"{folder}/{name}": content
         for folder, files in found.items()
