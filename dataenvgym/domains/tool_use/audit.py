@@ -72,7 +72,6 @@ class ProblemAudit:
         differs: whether two replays of the same calls differed.
     """
 
-    done: Audit
     domain: ToolUseDomain
     instance: TaskInstance
     prepared: Prepared
@@ -121,7 +120,7 @@ class ProblemAudit:
         for other in others:
             if other is not self and other._words:
                 replies.setdefault(other._words, f"the reply to {other.instance.id}")
-        self.done.tried["constant replies"] += len(replies)
+        self.tools.done.tried["constant replies"] += len(replies)
         for words, what in islice(replies.items(), _MOST_REPLIES):
             if (reward := self._earned(first, words)) != 0.0:
                 self._note("constant reply", f"{what}: the reward is {reward:g}, expected 0")
@@ -150,7 +149,7 @@ class ProblemAudit:
                 yield self._graded("extra write", attempt, 0.0, what)
                 if (tried := tried + 1) == _MOST_EXTRA:
                     break
-            self.done.tried["extra writes"] += tried
+            self.tools.done.tried["extra writes"] += tried
 
     def _extremes(self) -> None:
         """Calls with values at the ends of their ranges: refused or answered, never an error."""
@@ -159,7 +158,7 @@ class ProblemAudit:
         world = self.prepared.world.at(self.prepared.state.fork())
         for _ in range(EXTREME_CALLS if tools else 0):
             self.tools.call(world, values.draw(self.rng.choice(tools), self.rng))
-            self.done.tried["extreme calls"] += 1
+            self.tools.done.tried["extreme calls"] += 1
 
     @property
     def _words(self) -> tuple[str, ...]:
@@ -255,9 +254,9 @@ class ProblemAudit:
         found = []
         for call in calls:
             if self.tools.call(world.at(world.state.fork()), call) is None:
-                self.done.tried["changed arguments that a tool refused"] += 1
+                self.tools.done.tried["changed arguments that a tool refused"] += 1
                 continue
-            self.done.tried["changed arguments"] += 1
+            self.tools.done.tried["changed arguments"] += 1
             found.append(call)
             if len(found) == _MOST_CHANGES:
                 break
@@ -270,7 +269,7 @@ class ProblemAudit:
         rng = self.rng
         drawn = (self.values.draw(rng.choice(tools), rng) for _ in range(20 * RANDOM_CALLS))
         calls = list(islice(filter(self._is_legal, drawn), RANDOM_CALLS))
-        self.done.tried["random calls"] += len(calls)
+        self.tools.done.tried["random calls"] += len(calls)
         what = f"{len(calls)} random calls"
         attempt = self._twice(what, calls, ("",), by_user=False)
         yield self._graded("random calls", attempt, 0.0, what)
@@ -350,7 +349,6 @@ def audit(world: World[Any], problems: Iterable[TaskInstance], *, seed: int = 0)
             continue
         own = prepared.problem.world == world.name and not prepared.problem.state
         checked = ProblemAudit(
-            done,
             domain,
             problem,
             prepared,

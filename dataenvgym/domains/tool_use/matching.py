@@ -65,13 +65,10 @@ class GoldCall(Model):
     @model_validator(mode="after")
     def _lists(self) -> Self:
         for name, values in self.arguments.items() if self.listed else ():
-            if not isinstance(values, list) or not values:
-                raise ValueError(f"{name} is {values!r}, expected a list of acceptable values")
-            for field, listed in _fields_of(values):
+            fields = _fields_of(values) if isinstance(values, list) else ()
+            for where, listed in ((name, values), *((f"{name}.{f}", v) for f, v in fields)):
                 if not isinstance(listed, list) or not listed:
-                    raise ValueError(
-                        f"{name}.{field} is {listed!r}, expected a list of acceptable values"
-                    )
+                    raise ValueError(f"{where} is {listed!r}, expected a list of acceptable values")
         return self
 
     @classmethod

@@ -190,20 +190,13 @@ class ApiBank:
     Args:
         turns: which turns of the assistant become problems: those with calls, the others, or all.
         apis: a JSON file with a list of tools in the form of OpenAI's API; None derives them.
-        own: API-Bank's own APIs; if there is a checkout, they describe the tools, and judge; None
-            has no checkout.
+        own: API-Bank's own APIs; if there is a checkout, they describe the tools, and judge.
     """
 
-    def __init__(
-        self,
-        *,
-        turns: Turns = "all",
-        apis: str | Path | None = None,
-        own: ApiBankApis | None = None,
-    ) -> None:
+    def __init__(self, turns: Turns, apis: str | Path | None, own: ApiBankApis) -> None:
         self.turns = turns
         self._apis = None if apis is None else Path(apis).expanduser()
-        self._own = own or ApiBankApis(None)
+        self._own = own
         self._read = cache(_read)
 
     def rows(self, place: Path | HubDataset) -> Iterator[SourceRow]:

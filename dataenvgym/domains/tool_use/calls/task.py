@@ -97,7 +97,7 @@ class APIBankTask(Task):
     @takes(APIBankOptions)
     def __init__(self, options: APIBankOptions) -> None:
         own = ApiBankApis(options.checkout, self._all_tools)
-        self._files = ApiBank(turns=options.turns, apis=options.apis, own=own)
+        self._files = ApiBank(options.turns, options.apis, own)
         domain = CallsDomain(
             partial(training_problems, self),
             options,
