@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -131,7 +132,10 @@ def template_read_off(
     if not instances:
         return PLAIN
     try:
-        shown = _shown(make_environment(), instances)
+        environment = make_environment()
+        with closing(environment) if can(environment, "close") else nullcontext():
+            options = [{"instance": instance} for instance in instances]
+            shown = [environment.reset(seed=0, options=one)[0] for one in options]
     except Exception as error:  # noqa: BLE001  a user's environment; an evaluation will report the error
         _log.warning("the prompts of %s could not be looked at: %r", make_environment, error)
         return PLAIN
@@ -154,12 +158,3 @@ def _templates_of(text: str, instruction: str) -> Iterator[str]:
     while at >= 0:
         yield text[:at] + INSTRUCTION + text[at + len(instruction) :]
         at = text.rfind(instruction, 0, at + len(instruction) - 1)
-
-
-def _shown(environment: Any, instances: Sequence[TaskInstance]) -> list[Conversation]:
-    """The messages that the student sees first of each instance."""
-    try:
-        return [environment.reset(seed=0, options={"instance": i})[0] for i in instances]
-    finally:
-        if can(environment, "close"):
-            environment.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -21,12 +21,8 @@ from dataenvgym.records import Model, TrainingDatum
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
-def _as_text(name: Any) -> Any:
-    """An iteration or a level as YAML reads it, as text."""
-    return str(name) if isinstance(name, int) else name
-
-
-Name = Annotated[str, BeforeValidator(_as_text)]
+Name = Annotated[str, BeforeValidator(lambda n: str(n) if isinstance(n, int) else n)]
+"""An iteration or a level as YAML reads it, as text."""
 
 
 class Section(Model):

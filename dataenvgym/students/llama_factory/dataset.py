@@ -134,8 +134,7 @@ def write_dataset(
         tool_format: writes tools and calls as text.
 
     Raises:
-        ConfigurationError: for no records, for records of more than one stage, or for a name that
-            LLaMA-Factory cannot use.
+        ConfigurationError: for no records, or for records of more than one stage.
         DatasetFormatError: if the folder has an invalid `dataset_info.json`.
     """
     records = iter(records)
@@ -144,10 +143,6 @@ def write_dataset(
         raise ConfigurationError("there are no records to train on, expected at least one")
     stage = stage_of(first)
     name = f"custom_{stage}_dataset" if name is None else name
-    if not name or name != name.strip() or set(name) & set(",/\\"):
-        raise ConfigurationError(
-            f"the dataset's name is {name!r}, expected one without commas, slashes or outer spaces"
-        )
     info = read_info(folder) if (folder / DATASET_INFO).exists() else {}
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.jsonl"

@@ -140,14 +140,11 @@ def _prompted_row(record: SupervisedDatum | KTODatum | PreferenceDatum, **answer
 
 
 def _preference_row(record: PreferenceDatum, tool_format: ToolFormat) -> Row:
-    chosen, rejected = (_answer(tool_format.flatten(answer)) for answer in record.segments)
+    flat = (tool_format.flatten(answer) for answer in record.segments)
+    # a segment becomes turns, which only our trainers learn
+    chosen, rejected = (one[0].content if len(one) == 1 else _turns(one) for one in flat)
     row = _prompted_row(record, chosen=chosen, rejected=rejected)
     return row | _plain_prompt(record.prompt, tool_format) if record.messages else row
-
-
-def _answer(messages: Conversation) -> str | list[dict[str, str]]:
-    """The text of an answer; a segment becomes turns, which only our trainers learn."""
-    return messages[0].content if len(messages) == 1 else _turns(messages)
 
 
 def as_segment(answer: str | list[dict[str, str]]) -> list[dict[str, str]]:

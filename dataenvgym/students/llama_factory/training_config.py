@@ -32,15 +32,11 @@ from dataenvgym.options import Given
 from dataenvgym.records import Model
 from dataenvgym.students.llama_factory.curriculum import Curriculum
 
-
-def _joined(value: Any) -> Any:
-    """A list of names, which LLaMA-Factory also accepts, joined with commas."""
-    names = isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
-    return ",".join(value) if names else value
-
-
 PathOption = Annotated[str, BeforeValidator(lambda v: os.fspath(v) if isinstance(v, Path) else v)]
-NamesOption = Annotated[str, BeforeValidator(_joined)]
+NamesOption = Annotated[
+    str, BeforeValidator(lambda v: ",".join(map(str, v)) if isinstance(v, list | tuple) else v)
+]
+"""Names with commas between; LLaMA-Factory also accepts a list."""
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """The files in an adapter's folder, in PEFT's format."""

@@ -262,8 +262,7 @@ class _Inputs:
 
     def __init__(self, model: Any, prompts: Sequence[Sequence[int]]) -> None:
         self._model = model
-        bare = model.get_base_model() if hasattr(model, "get_base_model") else model
-        self._known = set(inspect.signature(bare.forward).parameters)
+        self._known = set(inspect.signature(_bare(model).forward).parameters)
         self._cache = DynamicCache(config=model.config)
         longest = max(map(len, prompts))
         gaps = [longest - len(prompt) for prompt in prompts]

@@ -60,22 +60,14 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
                 _check_memory(student, dtype)
             model = _load(AutoModelForCausalLM.from_pretrained, student, dtype=dtype)
             model.to(device).eval().requires_grad_(False)
-            _let_stop(model)
+            # every computation ends before its next layer when cancelled: a batch takes minutes
+            for layers in model.modules():
+                for layer in layers if isinstance(layers, torch.nn.ModuleList) else ():
+                    layer.register_forward_pre_hook(lambda *_: raise_if_cancelled())
             if compute.is_large(model):
                 share_freed_memory()
             _LOADED[key] = model
     return model
-
-
-def _let_stop(model: Any) -> None:
-    """Let every computation with the model, or a `twin`, end before its next layer when cancelled.
-
-    A batch of a large model takes minutes, which an interrupted program would have to wait for.
-    """
-    for layers in model.modules():
-        if isinstance(layers, torch.nn.ModuleList):
-            for layer in layers:
-                layer.register_forward_pre_hook(lambda *_: raise_if_cancelled())
 
 
 def load_tokenizer(

@@ -73,12 +73,7 @@ class _Watchdog:
 _watchdog = _Watchdog()
 
 
-def _renew() -> None:
-    global _watchdog
-    _watchdog = _Watchdog()
-
-
-os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(after_in_child=_watchdog.__init__)  # type: ignore[misc]
 
 
 def within(seconds: float, function: Callable[..., T], /, *args: Any, **arguments: Any) -> T:

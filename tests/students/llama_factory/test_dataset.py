@@ -170,14 +170,6 @@ def test_a_failed_writing_leaves_the_old_files(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["custom_sft_dataset.jsonl", "dataset_info.json"]
 
 
-@pytest.mark.parametrize("name", ["", "a,b", "a/b", " a"])
-def test_a_name_that_llama_factory_would_take_apart_is_refused(name, tmp_path):
-    with pytest.raises(ConfigurationError, match="the dataset's name is"):
-        write_dataset(tmp_path, [PLAIN], name=name)
-    with pytest.raises(ConfigurationError, match="no records to"):
-        write_dataset(tmp_path, [])
-
-
 @pytest.mark.parametrize(
     ("record", "column"),
     [

@@ -111,11 +111,7 @@ class VllmOptions:
     options: Mapping[str, Any] | None = None
 
     def client(self, base_url: str, **options: Any) -> ChatClient:
-        """A client of the server at that URL.
-
-        Raises:
-            ConfigurationError: for an invalid value.
-        """
+        """A client of the server at that URL."""
         known = (
             COMPLETION if self.format == "completion" else tool_format(self.tool_format or DEFAULT)
         )

@@ -82,7 +82,6 @@ class VllmPredictor(Learner):
         self.sleep = given.sleep
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
-        options.client("http://127.0.0.1")  # checks the values
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
         check_trainer(options_of(self.trainer), options.base_url)
         self._starts: VllmOptions | None = None

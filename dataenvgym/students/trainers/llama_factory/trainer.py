@@ -118,7 +118,9 @@ class LlamaFactoryTrainer:
         self.command = self._given or _pinned(variant)
         self.environment = self._variables()
         self.warm = warm
-        self._launcher = self._make_launcher()
+        self._launcher: CommandLine | WarmWorker = CommandLine(self.command)
+        if warm and len(self.command) == 1 and _TORCHRUN not in self.environment:
+            self._launcher = WarmWorker(interpreter(self.command), environment=self.environment)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or a trainer sent to another process, starts its own worker there."""
@@ -180,12 +182,6 @@ class LlamaFactoryTrainer:
     def close(self) -> None:
         """End the warm worker, if it runs; another training starts it again."""
         self._launcher.close()
-
-    def _make_launcher(self) -> CommandLine | WarmWorker:
-        command_line = CommandLine(self.command)
-        if not self.warm or len(self.command) > 1 or _TORCHRUN in self.environment:
-            return command_line
-        return WarmWorker(interpreter(self.command), environment=self.environment)
 
     def _variables(self) -> dict[str, str]:
         folder = str(Path(self.command[0]).parent)

@@ -80,8 +80,6 @@ def test_the_server_is_started_with_the_trainers_requirements(make, stand_in, ma
 def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make_trainer):
     for options, expected in (
         ({"max_lora_rank": 8}, "an adapter has rank 16"),
-        ({"concurrency": 0}, "concurrency is 0"),
-        ({"dtype": "bfloat"}, "dtype"),
         ({"sleep": True, "variant": "cpu"}, "is for GPUs"),
         ({"student": "./nowhere"}, "there is no such folder"),
     ):
