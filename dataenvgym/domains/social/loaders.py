@@ -82,10 +82,9 @@ class SceneSource(Source):
         self._profiles, self._options, self._is_whole = profiles, options, False
         self._listed = profiles.listed_seats.get(options.scenes, {})
         if options.seats == "listed" and not self._listed:
-            known = ", ".join(profiles.listed_seats) or "none"
             raise ConfigurationError(
-                f"seats is 'listed', and no list names the seats of scenes={options.scenes} (the "
-                f"subsets with such a list: {known}): choose first, second or both"
+                f"seats is 'listed', and no list names the seats of scenes={options.scenes}, only "
+                f"of {', '.join(profiles.listed_seats) or 'none'}"
             )
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
