@@ -39,26 +39,6 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
     assert json.loads((folder / "adaptations/a/results.json").read_text())["seeds"] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("said", "typed"),
-    [
-        ("task 'pocket_math' has no self-edits", ("task=pocket_math",)),
-        ("agent.engine writes none", ("task=pocket_knowledge", "agent/engine=gold")),
-        ("edits is arms.edits", ("task=pocket_knowledge", "agent.engine.samples=2")),
-        ("rest_em.rounds is 0", ("task=pocket_knowledge", "rest_em.rounds=0")),
-        ("arms.names.0 is 'best'", ("task=pocket_knowledge", "arms.names=[best]")),
-        ("arms.contexts is 9", ("task=pocket_knowledge", "arms.contexts=9")),
-        ("there is no teacher", ("task=pocket_knowledge", "arms.names=[teacher_edits]")),
-        ("seeds is 0", ("task=pocket_knowledge", "seeds=0")),
-        ("merged student of RestEM", ("task=pocket_knowledge", "student=simulated")),
-        ("KEY=VALUE", ("task=pocket_knowledge", "--rounds", "3")),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_written(dataenvgym, folder, said, typed):
-    dataenvgym.refuses(said, "adapt", *typed)
-    assert not (folder / "adaptations").exists()
-
-
 def test_a_dry_run_counts_what_the_arms_then_do(dataenvgym, folder, student):
     names = "arms.names=[context_only,gold,self_edits,rest_em]"
     command = ("adapt", *SMALL, *student, names, "arms.edits=2", "arms.repeats=2")

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tests.cli.test_adapt import student  # noqa: F401  a fixture
 
 SMALL = (
@@ -35,17 +33,3 @@ def test_one_adapter_learns_all_contexts(dataenvgym, folder, student):  # noqa: 
     edits = results["results"][1]["edits"]
     assert len({edit["context"] for edit in edits}) == 2
     assert {edit["n_records"] for edit in edits} == {json.loads(loop.read_text())["n_records"]}
-
-
-@pytest.mark.parametrize(
-    ("said", "typed"),
-    [
-        ("arms.repeats", ("arms.repeats=2",)),
-        ("contexts is 9, and task 'pocket_knowledge' has 8", ("arms.contexts=9",)),
-        ("KEY=VALUE", ("--replays", "3")),
-        ("retry_errors is set", ("--retry-errors",)),
-    ],
-)
-def test_impossible_sequences_are_refused(dataenvgym, folder, said, typed):
-    dataenvgym.refuses(said, "adapt", "--continual", "task=pocket_knowledge", *typed)
-    assert not (folder / "adaptations").exists()

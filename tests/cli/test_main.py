@@ -27,32 +27,6 @@ def test_help_fits_80_columns_and_describes_each_option(dataenvgym, command, mon
     assert [text for text in texts if text.startswith("(default")] == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["rnu"], "no command 'rnu'. Did you mean 'run'?"),
-        (["run", "--frehs"], "no argument '--frehs'. Did you mean '--fresh'?"),
-        (["rescore"], "required: EVALUATION"),
-        (["report"], "there are no runs in runs"),
-        (["eval", "--samples", "10"], "have no dashes: KEY=VALUE"),
-        (["report", "a", "b"], "no argument 'b'"),
-        (["run", "--dry=1"], "--dry takes no value"),
-        (["--verison"], "no argument '--verison'. Did you mean '--version'?"),
-        (["list", "agnet"], "Did you mean 'agent'?"),
-        (["external", "instal", "vllm"], "'instal' (choose from 'install', 'list')"),
-        (["external", "install", "vlm"], "name is 'vlm', expected one of llamafactory, vllm"),
-        (["external", "install", "smolm2"], "Did you mean 'smollm2'?"),
-        (["external", "install", "vllm", "--variant", "cda"], "'cda' (choose from 'cpu', 'cuda')"),
-        (["external", "install"], "expected one of llamafactory, vllm"),
-        (["external", "install", "smollm2", "--variant", "cpu"], "smollm2 has no variants"),
-        (["external", "list", "vllm"], "takes no name, found 'vllm'"),
-    ],
-)
-def test_a_typo_exits_with_2_and_a_suggestion(dataenvgym, arguments, expected):
-    result = dataenvgym.refuses(expected, *arguments)
-    assert "Traceback" not in result.err
-
-
 def test_help_may_be_written_without_dashes(dataenvgym):
     assert dataenvgym("help").out == dataenvgym("--help").out
     assert dataenvgym("help", "run").out == dataenvgym("run", "--help").out
@@ -110,3 +84,9 @@ def test_control_characters_in_an_error_are_escaped(dataenvgym, small, folder):
     result = dataenvgym("run", *small[:4], "agent=red.Red", "name=r")
     assert result.code == 1
     assert result.err.endswith("dataenvgym: run failed: \\x1b[31mred\n")
+
+
+def test_an_option_of_the_same_name_as_an_argument_is_taken(dataenvgym, folder):
+    assert "name: mine" in dataenvgym("config", "name=mine").out
+    result = dataenvgym("study", "name=mine", "seed=x")  # which a study refuses, for its reason
+    assert "is an argument" not in result.err

@@ -43,25 +43,6 @@ def test_what_is_written_is_formatted_and_its_imports_are_sorted(dataenvgym, fol
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("agnet", "x"), "'agnet' (choose from 'agent', 'task', 'domain')"),
-        (("agent", "WeakSkills"), "the name is 'WeakSkills', expected a name of a Python module"),
-        (("agent", "a-b"), "the name is 'a-b', expected"),
-        (("agent", "../a"), "the name is '../a', expected"),
-        (("agent", "class"), "the name is 'class', expected"),
-        (("agent", "random"), "agent=random already exists"),
-        (("task", "json"), "there is a Python module 'json' already"),
-        (("agent",), "required: NAME"),
-    ],
-)
-def test_a_name_that_cannot_be_is_refused(dataenvgym, folder, arguments, expected):
-    before = sorted(folder.iterdir())
-    dataenvgym.refuses(expected, "new", *arguments)
-    assert sorted(folder.iterdir()) == before
-
-
 def test_existing_files_are_not_overwritten(dataenvgym, folder):
     assert dataenvgym("new", "agent", "mine_own").code == 0
     module = folder / "mine_own" / "mine_own.py"

@@ -22,26 +22,6 @@ def test_a_study_shows_its_table_and_where_the_files_are(dataenvgym, small, fold
     assert "difference to random" in again.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("agent=random", "sed=1"), "Did you mean 'seed'"),
-        (("agent=rnadom,random",), "there is no agent=rnadom. Did you mean 'random'"),
-        (("agent=random", "--baselin", "x"), "there is no argument '--baselin'. Did you mean"),
-        (("agent=random", "--baseline", "rndom"), "Did you mean 'random'? The strategies are"),
-        (("agent=random", "--test", "z"), "invalid choice: 'z'"),
-        (("agent=random", "--workers", "0", "executor=processes"), "workers is 0"),
-        (("agent=random", "--race"), "--race has 1 strategies and 1 seeds, expected two"),
-        (("agent=random", "--name", "a/b"), "--name is 'a/b'"),
-    ],
-)
-def test_typing_errors_are_reported_before_any_file_changes(
-    dataenvgym, small, folder, arguments, message
-):
-    dataenvgym.refuses(message, "study", *small, *arguments)
-    assert not (folder / "studies").exists()
-
-
 def test_a_study_that_may_not_fit_into_memory_is_told_by_its_plan(dataenvgym, monkeypatch, folder):
     monkeypatch.setattr("dataenvgym.studies.executors.together.free_memory", lambda: 10**8)
     options = ("executor=together", "trainer.lora_rank=600", "--plan", "--no-bounds")

@@ -143,22 +143,6 @@ def test_sources_of_a_composed_configuration_are_changed_in_the_same_way():
     assert config.task.sources == "a"
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        *(
-            (f"task.sources{value}", "task.sources")
-            for value in ("=[a", "=a,b.jsonl", "=[a,b]", "=test:/x/a,b", ".test=a,b")
-        ),
-        ("task.sources.tset=a", "Did you mean 'task.sources'"),
-        ("task.n_test=1", "task.n_test"),
-    ],
-)
-def test_invalid_sources_are_refused(override, expected):
-    with pytest.raises(ConfigurationError, match=expected.replace("[", r"\[")):
-        compose(["task=math_jsonl", "task.sources=a", override])
-
-
 def test_a_quoted_path_may_have_a_comma():
     config = compose(["task=math_jsonl", "task.sources='a,b'", 'task.sources.test="c,d"'])
     assert config.task.sources == {"train": "a,b", "validation": "a,b", "test": "c,d"}

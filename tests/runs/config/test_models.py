@@ -96,26 +96,3 @@ def test_strategists_are_named_by_the_side_that_they_advise():
         ["task=social", *texts, "task.strategists=[own]", "task.others.partner=student"]
     )
     assert (typed.task.strategists, typed.task.partner) == (["own"], "model")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("task.others.judge=gpt", "judge is 'gpt', expected vllm/BASE"),
-        ("task.others.judge=[openai/A,gpt]", "judge_2 is 'gpt', expected vllm/BASE"),
-        ("task.others.partner=opnai/X", "Did you mean 'openai'"),
-        ("task.others.partner=", "or your own class (my_module.MyClass)"),
-        ("task.others.strategist=openai/", "strategist is 'openai/'"),
-        ("judge=openai/J", "judge=openai/J"),
-        ("task.others=openai/J", "task.others"),
-        ("task.others.a.b=openai/J", "task.others.a.b"),
-        ("task.others.judge=[]", "judge is '[]', expected models such as [openai/A,openai/B]"),
-        ("task.others.judge=[openai/A", "judge is '[openai/A', expected models such as"),
-        ("partner=fair", "Did you mean 'task.partner'?"),
-        ("trial=2", "Did you mean 'task.trial'?"),
-    ],
-)
-def test_invalid_names_of_speakers_are_refused(text, expected):
-    with pytest.raises(ConfigurationError) as refused:
-        compose(["task=social", text])
-    assert expected in str(refused.value)

@@ -173,6 +173,22 @@ WRONG = [
     ("+task.others={user: {_target_: dataenvgym.teachers.Teacher}}", "task.others.user"),
     ("+task.others={user: {_target_: collections.Counter}}", "user"),
     ("task.sources=x", "task.sources"),
+    *(
+        (f"task=math_jsonl task.sources=a task.sources{value}", "task.sources")
+        for value in ("=[a", "=a,b.jsonl", "=[a,b]", "=test:/x/a,b", ".test=a,b", ".tset=a")
+    ),
+    ("task=social task.others.judge=gpt", "judge 'gpt'"),
+    ("task=social task.others.judge=[openai/A,gpt]", "judge_2 'gpt'"),
+    ("task=social task.others.partner=opnai/X", "'openai'"),
+    ("task=social task.others.partner=", "partner"),
+    ("task=social task.others.strategist=openai/", "strategist 'openai/'"),
+    ("task=social judge=openai/J", "judge=openai/J"),
+    ("task=social task.others=openai/J", "task.others"),
+    ("task=social task.others.a.b=openai/J", "task.others.a.b"),
+    ("task=social task.others.judge=[]", "judge '[]'"),
+    ("task=social task.others.judge=[openai/A", "judge '[openai/A'"),
+    ("task=social partner=fair", "'task.partner'"),
+    ("task=social trial=2", "'task.trial'"),
     ("teacher.model=x", "teacher.model"),
     ("quality.checks=[3]", "quality.checks"),
     ("agent.policy=3", "agent.policy"),
