@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from pydantic import JsonValue
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Failure, PredictorInterface, Reply, SamplingParameters, Stateful
-from dataenvgym.records import CompletedTaskInstance, Conversation, TrainingDatum
+from dataenvgym.interfaces import PredictorInterface, Stateful
+from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.records.plans import EngineFit, Plan, Policy, PolicyFit, Situation, policy_fit
 
 
@@ -66,7 +67,8 @@ class BlindPolicy:
             CompletedTaskInstance(instance=c.instance, transcript=(), reward=0.0, was_correct=False)
             for c in situation.completed
         ]
-        blind = replace(situation, completed=hidden, predictor=_NobodyToAsk())
+        nobody = cast(PredictorInterface, None)  # a policy that asks has said so, and is refused
+        blind = replace(situation, completed=hidden, predictor=nobody)
         return self.policy.plan(blind, count, rng)
 
     def state_dict(self) -> dict[str, JsonValue]:
@@ -75,12 +77,3 @@ class BlindPolicy:
     def load_state_dict(self, state: dict[str, JsonValue]) -> None:
         if isinstance(self.policy, Stateful):
             self.policy.load_state_dict(state)
-
-
-class _NobodyToAsk:
-    """A predictor in the student's place that refuses to answer."""
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        raise ConfigurationError("the policy in BlindPolicy may not let the student try")

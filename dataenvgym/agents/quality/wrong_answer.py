@@ -206,6 +206,5 @@ def _no_majority(task: Task, teacher: TeacherInterface | None, prompt: Prompt) -
 
 def _problem(answer: LabeledAnswer) -> str:
     """The prompt as one text: its only message, or all messages with their roles."""
-    if len(answer.prompt) == 1:
-        return answer.question
-    return "\n\n".join(f"{message.role}: {message.content}" for message in answer.prompt)
+    said = [f"{message.role}: {message.content}" for message in answer.prompt]
+    return answer.question if len(said) == 1 else "\n\n".join(said)
