@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import learning
-from dataenvgym.domains.math.pocket import PocketMathDomain, PocketMathTask
+from dataenvgym.domains.math.pocket import PocketMathTask, operands_of
 from dataenvgym.environments import IterationFiles
 from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
 from dataenvgym.runs.episodes import run_episode
@@ -46,12 +46,12 @@ def test_no_evaluation_instance_occurs_in_the_training_data(taught):
     summary, directory = taught
     task = PocketMathTask()
     evaluated = {
-        PocketMathDomain().overlap_key(i.instruction)
+        operands_of(i.instruction)
         for split in ("validation", "test")
         for i in task.on(split).instances
     }
     trained = {
-        PocketMathDomain().overlap_key(record.prompt[-1].content)
+        operands_of(record.prompt[-1].content)
         for number in range(1, len(summary.iterations))
         for record in IterationFiles(directory / "iterations", number).read_records()
     }

@@ -245,10 +245,8 @@ class PocketMath(PocketFamily[PocketProblem]):
         return PocketProblem(SKILLS[skill], numbers)
 
     def find(self, question: str) -> tuple[PocketProblem, str] | None:
-        if (found := _SHAPES.get(_NUMBERS.sub("#", question))) is None:
-            return None
-        skill, phrasing = found
-        return PocketProblem(skill, _numbers_in(question)), phrasing
+        found = recognize(question)
+        return found and (PocketProblem(found[0], _numbers_in(question)), found[1])
 
     def holds(self, exercise: Exercise, output: str) -> bool:
         answer = extract_final_answer(output)
@@ -275,7 +273,7 @@ class PocketMathDomain(MathDomain):
 
     def overlap_key(self, text: str) -> str:
         """Two problems on the same operands are the same; without numbers, the same words."""
-        return spaced(sorted(_numbers_in(text))) or Domain.overlap_key(self, text)
+        return spaced(operands_of(text)) or Domain.overlap_key(self, text)
 
 
 @cache
@@ -294,13 +292,21 @@ _SHAPES: Mapping[str, tuple[PocketSkill, str]] = {
 _SYMBOLS: Mapping[str, PocketSkill] = {skill.symbol: skill for skill in SKILLS.values()}
 
 
+def operands_of(text: str) -> Numbers:
+    """The sorted integers in `text`: two problems with the same ones differ only in wording."""
+    return tuple(sorted(_numbers_in(text)))
+
+
+def recognize(question: str) -> tuple[PocketSkill, str] | None:
+    """The skill and the phrasing of a question, or None."""
+    return _SHAPES.get(_NUMBERS.sub("#", question))
+
+
 def solve(question: str) -> str | None:
     """The final answer to a question, in words or in symbols; None if it is not pocket math."""
     numbers = _numbers_in(question)
-    found: tuple[PocketSkill | None, str | None] | None
-    found = (_SYMBOLS.get(question.split(" ")[0]), None)
-    if not question.endswith(" ="):
-        found = _SHAPES.get(_NUMBERS.sub("#", question))
+    symbol = _SYMBOLS.get(question.split(" ")[0])
+    found = (symbol, None) if question.endswith(" =") else recognize(question)
     if found is None or found[0] is None or len(numbers) < 2:
         return None
     problem = PocketProblem(found[0], numbers)
