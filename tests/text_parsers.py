@@ -59,7 +59,7 @@ from dataenvgym.records import (
 )
 from dataenvgym.records.tool_formats import TOOL_FORMATS, malformed_call, read_reply
 from dataenvgym.records.tool_formats.thoughts import blanked, said_in
-from dataenvgym.runs.episodes import texts
+from dataenvgym.runs.documents import Quote, inline, markdown
 from dataenvgym.sandbox import supervision
 from dataenvgym.students.llama_factory.entries import TAGS, parse_turn
 from dataenvgym.students.trainers.llama_factory.slots import Slots
@@ -307,5 +307,5 @@ PARSERS: dict[str, Parser] = {
     # what is shown
     "secrets": lambda text: (keep_secrets_of(text), without_secrets(text), redact(text)),
     "text of any source": escaped,
-    "text shown": lambda text: (texts.plain(text), texts.cell(text), texts.fenced(text)),
+    "text shown": lambda text: (inline(text), markdown([Quote("", text)])),
 }
