@@ -23,7 +23,7 @@ from typing import Any
 
 from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
-from dataenvgym.environments.episode_directory import keep_identity
+from dataenvgym.environments.episode_directory import refuse_another, write_identity
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
 from dataenvgym.interfaces import TrainablePredictorInterface, can
@@ -230,7 +230,8 @@ def opened_queue(
         identity["task"] = attemptable(task).name
         if can(predictor, "describe"):
             identity["predictor"] = without_secrets(predictor.describe())
-        keep_identity(directory, identity, any(directory.glob("answers/*")))
+        keep = refuse_another if any(directory.glob("answers/*")) else write_identity
+        keep(directory, identity)
         for left in (directory / "adapters").glob(f"{_ONCE}*"):  # by a killed server
             remove_folder(left)
         queue = RequestQueue(task, predictor, directory)

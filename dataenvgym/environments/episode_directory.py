@@ -181,16 +181,6 @@ def read_identity(directory: Path) -> dict[str, Any] | None:
     return identity
 
 
-def keep_identity(
-    directory: Path, identity: dict[str, Any], is_begun: bool, way_out: str = GO_BACK
-) -> None:
-    """Write `environment.json`; of a folder that has begun, refuse another identity."""
-    if is_begun:
-        refuse_another(directory, identity, way_out)
-    else:
-        write_identity(directory, identity)
-
-
 def refuse_another(directory: Path, identity: dict[str, Any], way_out: str = GO_BACK) -> None:
     """Compare with the `environment.json` of an existing folder; warn of other versions.
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.episode_directory import GO_BACK, keep_identity
+from dataenvgym.environments.episode_directory import GO_BACK, refuse_another, write_identity
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.events import warn_run
 from dataenvgym.runs.config.resolved import leaves, resolved_yaml
@@ -158,9 +158,12 @@ class Workspaces(ABC):
             recognize=lambda: self.read(directory),
             check=lambda: self.check(directory, config),
         ):
-            if identity is not None:
-                keep_identity(directory, identity, self.is_begun(directory, config), self.way_out)
-            self.keep(directory, config)
+            is_begun = identity is None or self.is_begun(directory, config)
+            if identity is not None and is_begun:
+                refuse_another(directory, identity, self.way_out)
+            self.keep(directory, config)  # first: a folder without it is refused
+            if identity is not None and not is_begun:
+                write_identity(directory, identity)
             yield
 
     def keep(self, directory: Path, config: DictConfig) -> None:
