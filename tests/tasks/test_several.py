@@ -174,8 +174,6 @@ def test_what_cannot_be_joined_is_refused(parts):
             SeveralTasks(parts, weights=weights)
     with pytest.raises(ConfigurationError, match="and reward=mean"):
         SeveralTasks(parts, weights={"sums": 1, "facts": 1}, reward="min")
-    with pytest.raises(ConfigurationError, match="reward is 'max'"):
-        SeveralTasks(parts, reward="max")
     with pytest.raises(ConfigurationError, match="pressure"):
         SeveralTasks({**parts, "sums": PocketMathTask(pressure="traps")})
     shots = {"examples": [{"instruction": "1 + 1", "answer": "2"}]}
