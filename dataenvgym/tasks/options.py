@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+from annotated_types import Ge
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.options import Given, PlainText
@@ -41,6 +42,9 @@ class PromptOptions:
         return PromptTemplate(self.system_prompt, self.template)
 
 
+Weight = Annotated[FiniteFloat, Ge(0)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RowOptions:
     """The problems of each split, if they come from files.
@@ -56,7 +60,7 @@ class RowOptions:
         seed: selects the problems of each split, and those of the sample.
     """
 
-    fractions: Mapping[Split, NonNegativeFloat] = field(default_factory=lambda: FRACTIONS)
+    fractions: Mapping[Split, Weight] = field(default_factory=lambda: FRACTIONS)
     limit: PositiveInt | None = None
     where: PlainText[Mapping[str, Any] | None] = None
     balance: PlainText[Sequence[str]] = ()

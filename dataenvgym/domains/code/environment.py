@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
@@ -55,7 +55,7 @@ class CodeOptions(PromptOptions):
     packages: bool = False
     limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS
     max_turns: PositiveInt = 1
-    feedback: PlainText[str] = FEEDBACK
+    feedback: PlainText[Annotated[str, Field(pattern=r"\{failure\}")]] = FEEDBACK
     message_limit: NonNegativeInt = 1000
 
 

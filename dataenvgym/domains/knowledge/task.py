@@ -165,7 +165,7 @@ def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
 def _questions(row: SourceRow) -> Iterator[SourceRow]:
     """The questions in a row, at any depth."""
     name = next((n for n in ("data", "paragraphs", "questions", "qas") if n in row.values), None)
-    if name is None:
+    if name is None or "question" in row.values:
         yield row
         return
     inside = row.values[name]

@@ -6,9 +6,10 @@ import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+from annotated_types import Ge
+from pydantic import FiniteFloat, NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.social.collection import Profiles
 from dataenvgym.domains.social.problem import MODEL, SocialProblem, to_instance
@@ -50,7 +51,7 @@ class SceneOptions:
     _: KW_ONLY
     name: str = "social"
     casts_per_scene: PositiveInt = 1
-    fractions: Mapping[Split, NonNegativeFloat] = field(default_factory=lambda: THIRDS)
+    fractions: Mapping[Split, Annotated[FiniteFloat, Ge(0)]] = field(default_factory=lambda: THIRDS)
     seed: int = 0
     trial: NonNegativeInt = 0
 
@@ -71,6 +72,8 @@ class SceneSource(Source):
     def __init__(self, profiles: Profiles, options: SceneOptions) -> None:
         partner = options.partner
         self._shares = [options.fractions.get(split, 0.0) for split in SPLITS]
+        if not sum(self._shares):
+            raise ConfigurationError(f"fractions is {dict(options.fractions)}, which leave nothing")
         found = profiles.scenes_in(options.scenes)
         self._n_scenes = len(found)
         self._scenes = [s for s in found if partner == MODEL or s.deal is not None]

@@ -14,7 +14,9 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from annotated_types import MinLen
 
 from dataenvgym.domains.social.actions import ActionKind
 from dataenvgym.domains.social.bargaining import Trade
@@ -117,7 +119,7 @@ class Scoring:
     """
 
     dimensions: Sequence[DimensionName] = ("goal",)
-    judges: Sequence[str] = ("judge",)
+    judges: Annotated[Sequence[str], MinLen(1)] = ("judge",)
     scored: Scored = "student"
     judge_prompt: Literal["sotopia"] | None = None
 

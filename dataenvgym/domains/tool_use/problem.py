@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -177,6 +178,11 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
                 raise ValueError(
                     f"field {field}: the world has no {name!r} for it.{did_you_mean(name, there)}"
                 )
+    for each in problem.assertions:
+        try:
+            inspect.signature(world.checks[each.check]).bind(world, **each.arguments)
+        except TypeError as error:
+            raise ValueError(f"field assertions, {each.check}: {error}") from None
     for call in script:
         world.methods[call.name].arguments.read(call.arguments)
 

@@ -59,7 +59,8 @@ class ToolUseTask(Task):
     def __init__(self, options: WorldOptions) -> None:
         world: Any = options.world
         if options.mcp is not None:
-            world = McpWorld(options.mcp, world)
+            server: Any = options.mcp
+            world = McpWorld(McpServer(**server) if isinstance(server, Mapping) else server, world)
         elif isinstance(world, str):
             world = find_world(world)
         name = world.name if options.name is None else options.name

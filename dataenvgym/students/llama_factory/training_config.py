@@ -264,6 +264,18 @@ class TrainingConfig(Model):
             value = options.get(name)
             if isinstance(value, str) and (name.endswith("_dir") or Path(value).is_dir()):
                 options[name] = os.path.abspath(value)
+        # The next training continues from this one. LLaMA-Factory splits an adapter's path at
+        # commas, and reads the file with OmegaConf.
+        adapters = (
+            str(options.get("adapter_name_or_path", "")),
+            str(options.get("output_dir", "")),
+        )
+        wrong = [path for path in adapters if "," in path and os.path.isabs(path)]
+        wrong += [value for value in options.values() if isinstance(value, str) and "${" in value]
+        if wrong:
+            raise ConfigurationError(
+                f"found {wrong[0]!r}, expected no comma in a path and no '${{'"
+            )
         storage.write_text(
             path, yaml.dump(options, Dumper=_Dumper, sort_keys=False, width=math.inf)
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, NonNegativeInt, PositiveInt, create_model
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, create_model
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters, TeacherInterface
@@ -61,7 +61,7 @@ class RubricJudge(Judge[RubricVerdict]):
         prompt: Prompt | Mapping[str, Any] | str = "judge",
         rubric: PlainText[str] = RUBRIC,
         rubric_file: str | Path | None = None,
-        scale: Sequence[float] = (0.0, 10.0),
+        scale: tuple[FiniteFloat, FiniteFloat] = (0.0, 10.0),
         aggregation: Aggregation = "mean",
         min_judges: PositiveInt = 1,
         level: Level = "interval",

@@ -121,6 +121,13 @@ def test_unanswerable_questions_are_left_out_and_counted(write):
     assert any("1 of 20 rows cannot be judged" in str(one) for one in warned)
 
 
+def test_a_question_may_have_fields_of_its_own_with_names_that_squad_uses(write):
+    rows = [
+        {"title": f"T{n}", "context": f"C{n}", **one, "data": []} for n, one in enumerate(ASKED)
+    ]
+    assert len(all_of(KnowledgeTask(write(rows)))) == len(ASKED)
+
+
 def test_the_answer_counts_if_there_is_no_list_of_answers(write):
     rows = [{"title": "T", "context": "c", **one, "answers": None} for one in ASKED]
     assert {i.answer for i in all_of(KnowledgeTask(write(rows)))} == {a["answer"] for a in ASKED}

@@ -49,6 +49,7 @@ def test_a_row_has_the_fields_of_an_instance_and_of_its_problem(load):
         ({"basis": []}, "basis"),
         ({"basis": ["states"]}, r"basis\.0"),
         ({"assertions": [{"check": "is_onn"}]}, "assertions: .*'is_onn'"),
+        ({"assertions": [{"check": "is_on", "arguments": {"nope": 1}}]}, "assertions, is_on"),
         ({"said": ["it is on", "!?"]}, "said.*a word"),
         ({"said": ["on"], "not_said": ["off", "On!"]}, "not_said has 'On!'"),
         ({"may_differ": ["lamp"]}, "may_differ: .*'lamp'"),

@@ -117,6 +117,21 @@ def test_an_option_that_cannot_be_is_refused(options, message):
         TrainingConfig().with_options(**options)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"output_dir": "/data/${x}"},
+        # from which the next training could not continue
+        {"output_dir": "/a,b/adapter"},
+        {"adapter_name_or_path": "/a,b/adapter"},
+    ],
+)
+def test_a_file_that_llama_factory_would_read_otherwise_is_not_written(options, tmp_path):
+    with pytest.raises(ConfigurationError, match="comma"):
+        TrainingConfig(**{**PLACES, **options}).write(tmp_path / "training.yaml")
+    assert not (tmp_path / "training.yaml").exists()
+
+
 def test_options_are_changed_on_a_copy():
     config = TrainingConfig(extra={"plot_loss": True})
     changed = config.with_options(lora_rank=4, dataset=["a", "b"])

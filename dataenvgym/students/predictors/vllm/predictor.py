@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import AdapterError
+from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import AdapterJob, Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, TrainingDatum
@@ -80,6 +80,11 @@ class VllmPredictor(Learner):
             form=tool_format,
         )
         self.sleep = given.sleep
+        if self.chat_template_kwargs and "chat_template" in (given.options or {}):
+            raise ConfigurationError(
+                "options.chat_template is not the template that training reads, expected it in the "
+                "student's folder as chat_template.jinja"
+            )
         self._options = options = replace(given, tool_format=self.tool_format)
         check_tools(options)
         self._rank = lora_rank(options_of(self.trainer), self.adapter)
