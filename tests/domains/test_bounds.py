@@ -21,7 +21,7 @@ from dataenvgym.runs.config.instantiation import check_arguments
     [
         (SocialTask, {"casts_per_scene": 0, "trial": -1, "turn_limit": 0, "most_stale": -1}),
         (SocialTask, {"strategy_max_words": 0, "order": "rondo", "scored": "both"}),
-        (SocialTask, {"seats": "third", "rules": "sotopiaa", "judge_prompt": "folder"}),
+        (SocialTask, {"seats": "third", "rules": "sotopiaa"}),
         (SocialTask, {"dimensions": ["gaol"], "strategists": ["mine"], "role": "stratgist"}),
         (SocialTask, {"fractions": {"train": -1.0}, "partner": "touhg", "judges": "judge"}),
         (PocketSocialTask, {"turn_limit": 1001}),

@@ -39,6 +39,10 @@ class PlayOptions(Strategies, Scoring, PromptOptions):
 
     partner_sampling: SamplingParameters = SamplingParameters(max_tokens=512)
 
+    def __post_init__(self) -> None:
+        Strategies.__post_init__(self)
+        Scoring.__post_init__(self)
+
 
 class SocialEnvironment(TaskEnvironment):
     """Reward: the student's goal score divided by 10, at the end; other dimensions are `scores`.

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -114,14 +115,19 @@ class Scoring:
         judges: the speakers that score the dimensions that the scene's rules do not; the mean of
             several counts.
         scored: "student": the student's seat; "all": every seat, for the record.
-        judge_prompt: "sotopia" asks each judge once about all seats, with Sotopia's question and
-            ranges; None asks about each seat (prompt `social_dimensions`).
+        judge_prompt: "sotopia" (the installed package) or the folder of a clone of Sotopia: each
+            judge is asked once about all seats, with Sotopia's question and ranges. None asks about
+            each seat (prompt `social_dimensions`).
     """
 
     dimensions: Sequence[DimensionName] = ("goal",)
     judges: Annotated[Sequence[str], MinLen(1)] = ("judge",)
     scored: Scored = "student"
-    judge_prompt: Literal["sotopia"] | None = None
+    judge_prompt: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.judge_prompt is not None:
+            _sotopia_judge(self.judge_prompt)  # raises here if it cannot be read
 
     def to_judge(self, scene: Scene, seat: int) -> list[str]:
         """The dimensions of a seat that need the judges."""
@@ -144,7 +150,7 @@ class Scoring:
         to_judge = {s: self.to_judge(cast.scene, s) for s in cast.seats if s in asked}
         whole: Judged[Any] | None = None
         if self.judge_prompt is not None and any(to_judge.values()):
-            judge = _sotopia_judge()
+            judge = _sotopia_judge(self.judge_prompt)
             schema = judge.schema(len(cast.seats))
             whole = yield from panel_ask(
                 judge.question(state),

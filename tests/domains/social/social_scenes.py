@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from dataenvgym.domains.social.actions import read_action
-from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.problem import SocialProblem, to_instance
 from dataenvgym.domains.social.profiles import Character, Deal, Goal, Hint, Scene
 from dataenvgym.domains.social.scene import Cast, SceneState
@@ -94,16 +93,3 @@ def begun(problem, **options):
     environment = make_default((), **options)
     environment.reset(seed=0, options={"instance": problem})
     return environment
-
-
-def evaluations(*agents):
-    """A reply of Sotopia's judge: each agent has these scores, and 0 in all other dimensions."""
-    names = [n + "_benefits" if n.startswith("financial") else n for n in DIMENSIONS]
-    zero = dict.fromkeys(names, 0)
-    given = {
-        f"agent_{i + 1}": {
-            name: {"reasoning": "r", "score": score} for name, score in (zero | scores).items()
-        }
-        for i, scores in enumerate(agents)
-    }
-    return json.dumps({"evaluations": given})

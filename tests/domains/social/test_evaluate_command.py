@@ -11,7 +11,7 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.records.store import open_store
 from dataenvgym.storage import read_models
-from tests.domains.social.social_scenes import evaluations
+from tests.domains.social.sotopia_clone import evaluations, write_clone
 from tests.domains.social.test_sotopia import ANN, SCENE
 from tests.teachers.conftest import FakeServer
 
@@ -280,7 +280,7 @@ def test_the_pocket_math_student_has_no_room_for_scenes_and_is_told_what_to_choo
 
 @pytest.fixture
 def benchmark(folder, server):
-    """A dump of two scenes with two casts each, and a server that judges as it asks."""
+    """A dump of two scenes with two casts each, a clone, and a server that judges as it asks."""
     people = [{**ANN, "pk": f"p{i}", "first_name": f"P{i}"} for i in range(4)]
     combos = [{"env_id": e, "agent_ids": [f"p{i}", f"p{i + 2}"]} for e in "xy" for i in range(2)]
     files = {
@@ -291,6 +291,7 @@ def benchmark(folder, server):
     (folder / "dump").mkdir()
     for name, entries in files.items():
         (folder / "dump" / f"{name}.json").write_text(json.dumps(entries))
+    write_clone(folder / "clone")
     asked = []
 
     def judged(payload):
@@ -316,14 +317,14 @@ def test_sotopias_benchmark_is_played_and_judged_from_the_command_line(
         "task.scenes=all",
         "task.profiles=dump",
         "task.casts_per_scene=5",
-        "task.judge_prompt=sotopia",
+        "task.judge_prompt=clone",
         "name=e",
         partner=partner,
     )
     assert (result.code, result.err) == (0, "")
     rows = rows_in(folder)
     assert len(rows) == len(benchmark) == episodes  # one question for both seats
-    assert all("Based on previous interactions" in question for question in benchmark)
+    assert all("How well did they do?" in question for question in benchmark)
     first, second = rows[:2]
     if partner == "openai/gym":
         assert [scores["goal"] for scores in first.scores] == [6, 3]
