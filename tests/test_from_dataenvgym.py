@@ -78,7 +78,7 @@ def test_a_skill_file_published_by_dataenvgym_is_no_catalog_of_ours(tmp_path):
     write_json(published, {"labeled_instructions": [asked], "skill_categories": []})
     with pytest.raises(ConfigurationError, match="DataEnvGym") as said:
         read_catalog(published)
-    assert "is not a skill catalog" in str(said.value)
+    assert "skills.json" in str(said.value)
     assert "`skills=dataenvgym skills.path=FILE`" in TEXT
 
 

@@ -145,7 +145,7 @@ def test_an_extension_with_other_problems_is_refused_and_leaves_the_folder_as_it
     result = dataenvgym("eval", *ECHO, *SAYER, *drawn, "samples=2")
     assert result.code != 0
     assert "was begun with instances" in result.err
-    assert "`dataenvgym rescore evaluations/e`" in result.err
+    assert "`dataenvgym rescore`" in result.err
     assert (folder / "evaluations" / "e" / "config.yaml").read_bytes() == before
     result = dataenvgym("rescore", "--trust", "e")
     assert result.code == 0
