@@ -177,7 +177,7 @@ def _sigterm_interrupts() -> Iterator[None]:
 
 
 def _end(code: int, message: str) -> int:
-    from dataenvgym.runs.texts import plain  # an error may quote what a model wrote
+    from dataenvgym.runs.documents import plain  # an error may quote what a model wrote
 
     print(plain(f"dataenvgym: {message}"), file=sys.stderr)
     return code

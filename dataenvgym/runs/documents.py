@@ -20,12 +20,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from dataenvgym.runs.texts import plain
-
 Style = Literal["text", "title", "section", "note", "warning", "good", "bad"]
 _LOOKS = {"title": "bold", "section": "bold cyan", "note": "dim", "warning": "yellow",
           "good": "green", "bad": "red"}  # fmt: skip
 _MARKS = {"title": "# ", "section": "## ", "warning": "- **Warning**: "}
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _WIDEST = 28
 """Columns of a terminal that a column of texts may take beside columns of numbers."""
 
@@ -68,6 +67,14 @@ class File(NamedTuple):
 
 
 Document = Iterable[str | Line | Table | Quote | File]
+
+
+def plain(text: str) -> str:
+    """`text` with control characters and text-direction overrides spelled out, as `\\x1b`.
+
+    Line ends and tabs stay; nothing in the result can move a cursor or change a color.
+    """
+    return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
 def show(document: Document, console: Console) -> None:

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
+from dataenvgym.runs.documents import plain
 from dataenvgym.tasks.metrics.estimators import Estimate
-
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def plain(text: str) -> str:
-    """`text` with control characters and text-direction overrides spelled out, as `\\x1b`.
-
-    Line ends and tabs stay; nothing in the result can move a cursor or change a color.
-    """
-    return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
 def one_line(text: str, width: int = 80) -> str:

@@ -1,5 +1,6 @@
 from dataenvgym.records import parse_training_datum
-from dataenvgym.runs.texts import one_line, plain, record, several
+from dataenvgym.runs.documents import plain
+from dataenvgym.runs.texts import one_line, record, several
 
 
 def test_control_characters_are_spelled_out_and_letters_are_not():

@@ -17,7 +17,7 @@ from rich.table import Column
 from rich.text import Text
 
 from dataenvgym.events import ProgressMessage, hearing_progress
-from dataenvgym.runs.documents import Line, Style, show
+from dataenvgym.runs.documents import Line, Style, plain, show
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.runs.episodes.outcome import outcome, shares
 from dataenvgym.runs.episodes.summary import IterationSummary, RunWarning, Summary, warning_lines
@@ -25,7 +25,6 @@ from dataenvgym.runs.texts import (
     change,
     counts,
     minutes,
-    plain,
     refusal_text,
     score,
     several,
