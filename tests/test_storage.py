@@ -80,7 +80,7 @@ def test_the_hash_depends_on_names_and_contents_only(tmp_path):
 
 def test_several_threads_may_write_the_same_file(tmp_path):
     def write(i: int) -> None:
-        for _ in range(50):
+        for _ in range(12):
             write_json(tmp_path / "a.json", [i] * 1000)
             write_jsonl(tmp_path / "a.jsonl", [i] * 1000)
 

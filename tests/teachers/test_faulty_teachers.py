@@ -107,6 +107,7 @@ def test_a_teacher_that_fails_three_times_in_ten_ends_with_the_right_number_of_r
     assert usage.cost is None
 
 
+@pytest.mark.slow
 def test_a_teacher_that_hangs_from_some_time_on_ends_with_its_budget_and_nothing_is_lost(
     tmp_path, server
 ):

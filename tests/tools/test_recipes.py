@@ -42,6 +42,7 @@ def test_a_recipe_without_one_expectation_is_refused():
         recipes("## 1. Nothing\n\n    dataenvgym run\n")
 
 
+@pytest.mark.slow
 def test_a_score_out_of_its_spread_is_an_error(capsys):
     assert main([], SHORT.format(value="-1.0")) == 1
     assert "outside" in capsys.readouterr().out

@@ -123,6 +123,7 @@ for instance in task.whole().instances:
 """
 
 
+@pytest.mark.slow
 def test_a_dataset_loads_by_its_name(hub):
     pytest.importorskip("datasets", reason="needs the extra [datasets]")
     import pyarrow as pa

@@ -152,6 +152,7 @@ def test_a_row_in_another_form_is_refused_with_its_place(write, content, place):
         _ = KnowledgeTask(write(content)).instances
 
 
+@pytest.mark.slow
 def test_squad_loads_whole():
     if "DATAENVGYM_DATA" not in os.environ:
         pytest.skip("needs the folder DATAENVGYM_DATA")

@@ -146,6 +146,7 @@ def test_a_student_that_completes_bare_texts_learns_its_gold_answers_as_such(stu
     assert table.loss == GoldAnswers(gold, config, 1, "cpu").loss(run / "iterations/001/adapter")
 
 
+@pytest.mark.slow
 def test_after_a_refused_iteration_the_student_before_it_is_trained(
     student, attribute, tmp_path, monkeypatch
 ):
@@ -183,6 +184,7 @@ def test_only_the_folder_of_the_table_is_written(measured):
     assert "| wrong | 12 |" in (run / "attribution" / "table.md").read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_goes_on_to_the_same_table(measured, run, attribute, student):
     finished, _, _ = measured
     dying = student(Dying)

@@ -87,6 +87,7 @@ def test_the_loader_finds_the_texts_that_were_written(records, tmp_path):
     ("kind", "answers"),
     [(SupervisedDatum, {"output": "y"}), (PreferenceDatum, {"chosen": "y", "rejected": "z"})],
 )
+@pytest.mark.slow
 def test_the_loader_finds_a_history_at_the_very_end(kind, answers, tmp_path):
     rows = loaded(tmp_path, long_records(kind, **answers))
     assert "Hello" in set(strings(rows[len(rows) - 1]))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SHOP = "def price(n):\n    return n * 2\n\n\ndef closed():\n    return False\n"
 TESTS = """
 import subprocess, sys
