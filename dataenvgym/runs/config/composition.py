@@ -333,10 +333,11 @@ def _lay(config: DictConfig, override: HydraOverride) -> None:
             raise ValueError(f"{key} cannot be left out")
         with open_dict(config):
             del (OmegaConf.select(config, section) if section else config)[name]
-    elif key == _SOURCES or (section == _SOURCES and name in SPLITS):
-        _set_source(config, name, value)
+        return
+    added = override.is_add() or override.is_force_add()
+    if key == _SOURCES or (section == _SOURCES and name in SPLITS):
+        _set_source(config, name, value, added)
     else:
-        added = override.is_add() or override.is_force_add()
         OmegaConf.update(config, key, value, merge=True, force_add=added)
 
 
@@ -344,7 +345,7 @@ _SOURCES = "task.sources"
 _OF_ONE_SPLIT = re.compile(rf"({'|'.join(SPLITS)}):\s*(\S.*)", re.DOTALL)
 
 
-def _set_source(config: DictConfig, name: str, value: Any) -> None:
+def _set_source(config: DictConfig, name: str, value: Any, added: bool) -> None:
     """Set the task's sources, or that of the split `name`.
 
     Hydra would merge sources of all splits into the existing ones, and refuse one of a single split
@@ -360,7 +361,7 @@ def _set_source(config: DictConfig, name: str, value: Any) -> None:
         by_split = isinstance(sources, dict) and "dataset" not in sources
         before = sources if by_split else dict.fromkeys(SPLITS if sources else (), sources)
         value = {**before, name: value}
-    OmegaConf.update(config, _SOURCES, value, merge=False)
+    OmegaConf.update(config, _SOURCES, value, merge=False, force_add=added)
 
 
 def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:

@@ -220,3 +220,10 @@ def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path, monke
     mine.write_text("# Mine\n_target_: my.Agent\nsize: 55\n")
     assert compose(["agent=mine"], config_dir=tmp_path).agent.size == 55
     assert len(calls) == 2
+
+
+def test_a_source_is_added_to_a_task_of_ones_own(tmp_path, monkeypatch):
+    (tmp_path / "own_task.py").write_text("def digits(sources): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    config = compose(["task=own_task.digits", "+task.sources=numbers.jsonl"])
+    assert config.task.sources == "numbers.jsonl"
