@@ -21,7 +21,7 @@ from dataenvgym.environments.iterations import load_adapter
 from dataenvgym.errors import DataEnvGymError, RunDirectoryError, escaped
 from dataenvgym.events import ProgressMessage, warn_run
 from dataenvgym.records import CompletedTaskInstance, PerformanceReport
-from dataenvgym.records.checksums import phase
+from dataenvgym.records.checksums import MarkedFolder, phase
 from dataenvgym.records.plans import engine_fit
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback, EpisodePlan, PhaseEvent
 from dataenvgym.runs.episodes.events import EventLog
@@ -215,6 +215,7 @@ class Bookkeeping:
 
         path = self.directory / "test" / f"{iteration:03d}.jsonl"
         way_out = "restore it, or remove it: the same command then answers the test split again"
+        MarkedFolder(path.parent, way_out).check(missing=False)
         return report_of(task, phase(path, answered, list[CompletedTaskInstance], way_out))
 
     def _load_student(self, iteration: int) -> None:

@@ -32,7 +32,7 @@ from dataenvgym.interfaces import (
     TeachingAgent,
     can,
 )
-from dataenvgym.records.checksums import save
+from dataenvgym.records.checksums import MarkedFolder, save
 from dataenvgym.records.spaces import RecordsSpace
 from dataenvgym.runs.episodes.bookkeeping import Bookkeeping, is_spent, name_of
 from dataenvgym.runs.episodes.callbacks import EpisodeCallback
@@ -122,6 +122,7 @@ class RecordedAgent:
 
     def _load(self, iteration: int) -> None:
         if isinstance(self.agent, Stateful):
+            MarkedFolder(self._states, "restore it, or start the run over").check()
             self.agent.load_state_dict(read_state(self._states / f"{iteration:03d}.json"))
 
 
