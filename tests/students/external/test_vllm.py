@@ -18,7 +18,7 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
-from dataenvgym.records import Conversation, Message, SupervisedDatum
+from dataenvgym.records import Conversation, Message, SupervisedDatum, Tool
 from dataenvgym.students.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.teachers import ChatClient
@@ -259,10 +259,12 @@ def test_a_rank_that_the_running_server_does_not_take_is_refused(predictor, make
         attached.predict(asked[:1], GREEDY)
 
 
-def test_a_running_server_that_reads_no_calls_is_refused_for_native_tools(predictor, make, asked):
+def test_a_running_server_that_reads_no_calls_fails_where_there_are_tools(predictor, make):
     attached = make(base_url=predictor.server.base_url, tool_format="native")
-    with pytest.raises(ConfigurationError, match="parse"):
-        attached.predict(asked[:1], GREEDY)
+    tools = (Tool(name="add", description="Adds.", parameters={"type": "object"}),)
+    (reply,) = attached.predict([(Message(role="user", content="1 + 1?", tools=tools),)], GREEDY)
+    assert isinstance(reply, Failure)
+    assert "parser" in reply.reason
 
 
 # --- deaths ---
