@@ -40,6 +40,7 @@ from dataenvgym.students.predictors.vllm.server import (
     BesideAdapter,
     VllmServer,
     connected,
+    leave_when_collected,
     new_name,
 )
 from dataenvgym.students.predictors.vllm.starting import start_options
@@ -315,7 +316,8 @@ class VllmPredictor(Learner):
             self._server, leave = connected(key, make)
             self._base = model
             # also without a call of close(), and when the process ends
-            self._disconnect = weakref.finalize(self, leave)
+            collected = weakref.finalize(self, leave_when_collected, leave)
+            self._disconnect = lambda: collected.detach() and leave()
         return self._server
 
     def _hang_up(self) -> None:

@@ -386,6 +386,17 @@ def connected(key: str, make: Callable[[], VllmServer]) -> tuple[VllmServer, Cal
     return server, leave
 
 
+def leave_when_collected(leave: Callable[[], None]) -> None:
+    """Leave a server for a predictor that is garbage: in a thread that may wait.
+
+    Any thread may collect it, also that of a loop for whose answer a starting server waits.
+    """
+    if threading.current_thread() is threading.main_thread():
+        leave()
+    else:
+        threading.Thread(target=leave, daemon=True).start()
+
+
 class BesideAdapter:
     """Answers with an adapter of its own, or as the untouched student; close it when done.
 

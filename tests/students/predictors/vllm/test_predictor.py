@@ -23,6 +23,7 @@ from dataenvgym.records.tool_formats import HERMES
 from dataenvgym.storage import hash_files
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.predictors import VllmPredictor
+from dataenvgym.students.predictors.vllm import server as servers
 from dataenvgym.students.trainers import InProcessTrainer
 from tests.students.predictors.conftest import who
 from tests.waiting import wait_for
@@ -286,6 +287,20 @@ def test_a_copy_is_the_untouched_student_that_is_not_connected(make, adapter, st
         twin.close()
     assert who(predictor) == str(adapter("a"))
     assert len(stand_in.lives) == 1
+
+
+def test_a_thread_that_collects_a_predictor_does_not_wait_for_a_server_that_starts(make, stand_in):
+    predictor, other = make(), make()
+    server, collected = predictor.server, predictor._disconnect
+    assert other.server is server
+    before = server.n_users
+    with servers._LOCK:  # as while another server starts
+        thread = threading.Thread(target=servers.leave_when_collected, args=[collected])
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+        assert server.n_users == before
+    wait_for(lambda: server.n_users == before - 1)
 
 
 # --- whole students ---
