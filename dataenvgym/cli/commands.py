@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -83,7 +84,11 @@ def add_commands(
         _add(commands, str(name), getattr(import_module(f"dataenvgym.cli.{module}"), function))
     if word not in COMMANDS:
         for point in sorted(entry_points(group="dataenvgym.commands"), key=lambda p: p.name):
-            _add(commands, point.name, point.load())
+            try:
+                if point.name not in COMMANDS:
+                    _add(commands, point.name, point.load())
+            except (ImportError, AttributeError, SyntaxError) as error:  # of another package
+                print(f"dataenvgym: no command {point.name!r}: {error}", file=sys.stderr)
     return dict(commands.choices)
 
 
@@ -114,8 +119,9 @@ def _add(commands: Any, name: str, function: Callable[..., None]) -> None:
         if options.get("nargs") in ("*", "+"):
             command.set_defaults(words=one)
         about = abouts.get(one) or _HELP.get(one, "")
-        if parameter.default and isinstance(parameter.default, str | int | float):
-            about += f" (default: {parameter.default})"
+        default = parameter.default
+        if isinstance(default, str | int | float) and not isinstance(default, bool):
+            about += f" (default: {default})"
         groups.get(pair[0], command).add_argument(flag, help=about.replace("%", "%%"), **options)
 
 

@@ -46,7 +46,8 @@ def external(
         models = map(model_finding, external_models().values())
         show([findings_table([*environments, *models])], Terminal())
         return
-    name = str(name)
+    if name is None:
+        raise ConfigurationError(f"nothing to install is named, expected one of {', '.join(names)}")
     check_one_of(names, name=name)
     if (model := external_models().get(name)) is not None:
         if variant is not None:

@@ -18,6 +18,7 @@ from dataenvgym.runs.episodes.plots import default_settings, png_of
 from dataenvgym.runs.texts import score
 from dataenvgym.storage import read_model, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
+from dataenvgym.workspace import check_format
 
 AXES = {"cents": "US cents for a problem", "seconds": "seconds for a problem"}
 _FRONT, _OTHER = "#0072B2", "#6b7280"
@@ -53,6 +54,7 @@ def read_point(given: str, by: str) -> Point:
             f"{place!r} has no results.json, expected a folder of `dataenvgym eval`, as FOLDER or "
             "NAME=FOLDER"
         )
+    check_format(folder)
     way_out = "remove it, and `dataenvgym eval` writes it again"
     report = read_model(path, EvaluationResults, way_out).report
     if report is None or report.accuracy is None:

@@ -90,3 +90,15 @@ def test_an_option_of_the_same_name_as_an_argument_is_taken(dataenvgym, folder):
     assert "name: mine" in dataenvgym("config", "name=mine").out
     result = dataenvgym("study", "name=mine", "seed=x")  # which a study refuses, for its reason
     assert "is an argument" not in result.err
+
+
+def test_a_command_of_a_broken_package_is_named_and_ours_work(dataenvgym, tmp_path, monkeypatch):
+    about = tmp_path / "broken-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[dataenvgym.commands]\nhum = nowhere:hum\nrun = a:b\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = dataenvgym("--help")
+    assert result.code == 0
+    assert "usage" in result.out
+    assert "'hum'" in result.err

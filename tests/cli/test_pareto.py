@@ -4,7 +4,8 @@ from dataenvgym.cli.main import main
 from dataenvgym.cli.pareto import Point, front, read_point
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, FormatError
+from dataenvgym.runs.evaluation.summary import summarize
 from dataenvgym.storage import write_json
 from dataenvgym.tasks.metrics.results import EvaluationResults
 
@@ -52,6 +53,17 @@ def test_without_folders_all_evaluations_here_are_compared(evaluations, monkeypa
 def test_by_seconds_the_same_evaluations_have_other_values(evaluations):
     assert read_point(str(evaluations / "dear"), "seconds").spent == 96
     assert read_point(str(evaluations / "dear"), "cents").spent < 1
+
+
+def test_an_evaluation_of_another_format_is_refused(evaluations):
+    write_json(evaluations / "dear" / "environment.json", {"format": 4})
+    (evaluations / "dear" / "config.yaml").write_text("task: {}\n")
+    for read in (
+        lambda: read_point(f"{evaluations}/dear", "cents"),
+        lambda: summarize(evaluations / "dear"),
+    ):
+        with pytest.raises(FormatError):
+            read()
 
 
 def test_a_folder_without_an_evaluation_is_named(tmp_path):

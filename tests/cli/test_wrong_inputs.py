@@ -26,7 +26,7 @@ WRONG = [
     ("eval --model openai/x", "--model KEY=VALUE"),
     ("list agnet", "'agent'"),
     ("external instal vllm", "'instal' 'install'"),
-    ("external install", "llamafactory, vllm"),
+    ("external install", "named llamafactory, vllm"),
     ("external install vlm", "'vlm' vllm"),
     ("external install smolm2", "'smollm2'"),
     ("external install vllm --variant cda", "'cda' 'cuda'"),
