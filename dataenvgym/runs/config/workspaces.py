@@ -89,7 +89,6 @@ class Workspaces(ABC):
             RunDirectoryError: if there is none, or it contains references.
         """
         path = directory / "config.yaml"
-        check_format(directory)
         if not path.exists():
             raise RunDirectoryError(
                 f"{directory} is not the folder of {self.a_kind}: it has no config.yaml"
@@ -116,6 +115,7 @@ class Workspaces(ABC):
         """
         if is_empty(directory):
             return
+        check_format(directory)
         refuse_links(directory)
         before = self.read(directory)
         if not self.is_begun(directory, before):

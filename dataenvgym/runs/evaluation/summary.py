@@ -21,7 +21,7 @@ from dataenvgym.tasks.metrics.metric import MetricResult, parse_metric
 from dataenvgym.tasks.metrics.results import EvaluationResults
 from dataenvgym.tasks.metrics.samples import Tally
 from dataenvgym.tasks.metrics.usage import StudentUsage, read_costs, usage_of
-from dataenvgym.workspace import refuse_links
+from dataenvgym.workspace import check_format, refuse_links
 
 _AGAIN = "remove it, and `dataenvgym eval` writes it again"
 
@@ -78,6 +78,7 @@ def summarize(directory: Path) -> EvaluationSummary | None:
     if not path.exists():
         return None
     refuse_links(directory)
+    check_format(directory)
     settings = EVALUATIONS.read(directory)
     results = read_model(path, EvaluationResults, _AGAIN)
     tallies = read_models(directory / "tallies.jsonl", Tally, _AGAIN)
