@@ -67,7 +67,7 @@ class BlindPolicy:
             CompletedTaskInstance(instance=c.instance, transcript=(), reward=0.0, was_correct=False)
             for c in situation.completed
         ]
-        nobody = cast(PredictorInterface, None)  # a policy that asks has said so, and is refused
+        nobody = cast(PredictorInterface, None)  # `__post_init__` refused policies that ask
         blind = replace(situation, completed=hidden, predictor=nobody)
         return self.policy.plan(blind, count, rng)
 

@@ -82,6 +82,8 @@ def summarize(directory: Path) -> EvaluationSummary | None:
     settings = EVALUATIONS.read(directory)
     results = read_model(path, EvaluationResults, _AGAIN)
     tallies = read_models(directory / "tallies.jsonl", Tally, _AGAIN)
+    if results.report is not None and not tallies:
+        raise RunDirectoryError(f"{directory / 'tallies.jsonl'} is empty; {_AGAIN}")
     return EvaluationSummary(
         directory=directory,
         task=short_name(settings.task) if results.report is None else results.report.task,

@@ -97,6 +97,9 @@ def test_parts_share_the_student_and_are_ordinary_evaluations(folder):
     fewer = "task=pocket_math:1,pocket_code,pocket_knowledge"
     first, *_ = run_suite([*SMALL, fewer, "name=mine"], limit=5)
     assert first.evaluation.usage.replies == summarize(first.directory).usage.replies == 5
+    (first.directory / "tallies.jsonl").write_text("")
+    with pytest.raises(RunDirectoryError, match="tallies"):
+        summarize(first.directory)
 
 
 def test_the_folder_of_a_suite_may_have_quotes(folder):
