@@ -1,12 +1,14 @@
 """Documents: what a command shows, as plain data, and how it is written for people.
 
 A document is a list of lines, tables, quotes and files. `show` writes it to a terminal, `markdown`
-as Markdown, and `html` for a notebook. Any text in it may come from a model: only the renderers
-spell out control characters, show brackets literally and escape Markdown, so it holds everywhere.
+as Markdown, `html` for a notebook, and `as_json` as JSON. Any text in it may come from a model:
+only the renderers spell out control characters, show brackets literally and escape Markdown, so it
+holds everywhere.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -178,6 +180,13 @@ def inline(text: object) -> str:
     """A text on one line of Markdown, or in a cell of a table."""
     line = " ".join(plain(str(text)).split())
     return re.sub(r"([\\`*_{}\[\]<|#])", r"\\\1", line)
+
+
+def as_json(document: Document) -> str:
+    """The parts of the document as JSON, each with its `kind` and its fields."""
+    parts = (Line(part) if isinstance(part, str) else part for part in document)
+    found = [{"kind": type(part).__name__.lower(), **part._asdict()} for part in parts]
+    return json.dumps(found, indent=1, default=str)
 
 
 def html(document: Document) -> str:

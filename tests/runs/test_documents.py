@@ -4,7 +4,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from dataenvgym.runs.documents import File, Line, Quote, Table, html, inline, markdown, show
+from dataenvgym.runs.documents import (
+    File,
+    Line,
+    Quote,
+    Table,
+    as_json,
+    html,
+    inline,
+    markdown,
+    show,
+)
 
 EVIL = "[red]a[/red] \x1b[2J\u202e | `b` <script>\n# c"
 DOCUMENT = [
@@ -40,6 +50,10 @@ def test_a_document_on_a_terminal(on, shown):
 
 def test_a_document_in_markdown(shown):
     shown("document_md.txt", markdown(DOCUMENT))
+
+
+def test_a_document_in_json(shown):
+    shown("document.json", as_json(DOCUMENT))
 
 
 @pytest.mark.parametrize("write", [markdown, html])

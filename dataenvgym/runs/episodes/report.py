@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
@@ -21,19 +21,9 @@ from dataenvgym.runs.episodes.outcome import iteration_table, outcome, shares, w
 from dataenvgym.runs.episodes.plots import draw_curve
 from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
 from dataenvgym.runs.episodes.summary import read_summary
-from dataenvgym.runs.texts import (
-    change,
-    conversation,
-    difference,
-    one_line,
-    record,
-    score,
-)
+from dataenvgym.runs.texts import change, conversation, difference, one_line, record, score
 from dataenvgym.storage import write_text
 from dataenvgym.tasks.metrics.estimators import estimate, noise_floor
-
-if TYPE_CHECKING:
-    pass
 
 _SAMPLES = 3
 _T = TypeVar("_T")
