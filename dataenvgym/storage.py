@@ -21,11 +21,13 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
 from dataenvgym.errors import BrokenFileError, DataEnvGymError, RunDirectoryError, first_fault
@@ -58,8 +60,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace `path` by `value` as indented JSON, atomically."""
-    write_bytes(path, redact_bytes(exact_json.dumps(value, option=exact_json.INDENT_2)) + b"\n")
+    """Replace `path` by `value`, with data models in it, as indented JSON, atomically."""
+    plain = partial(to_jsonable_python, by_alias=False)
+    data = exact_json.dumps(value, plain, exact_json.INDENT_2)
+    write_bytes(path, redact_bytes(data) + b"\n")
 
 
 def open_file(path: Path) -> BufferedReader:
@@ -120,10 +124,15 @@ def read_json(path: Path) -> Any:
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> int:
-    """Replace `path` by JSON lines, atomically and streaming; return the number of lines."""
+    """Replace `path` by JSON lines, atomically and streaming; return the number of lines.
+
+    A value may be a data model: pydantic writes the same bytes, and needs no dictionary in between.
+    """
     count = 0
     with _replacing(path) as stream:
         for value in values:
+            if isinstance(value, BaseModel):
+                value = exact_json.Fragment(value.model_dump_json())
             stream.write(redact_bytes(exact_json.dumps(value, option=exact_json.APPEND_NEWLINE)))
             count += 1
     return count
@@ -196,12 +205,6 @@ def read_models(
         with naming_damage(where, way_out, raising):
             raise
     return found
-
-
-def write_models(path: Path, models: Iterable[BaseModel]) -> None:
-    """Write one model per line, atomically."""
-    # pydantic writes the same bytes as orjson, and needs no dictionary in between
-    write_jsonl(path, (exact_json.Fragment(model.model_dump_json()) for model in models))
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from dataenvgym.storage import (
     remove_folder,
     write_json,
     write_jsonl,
-    write_models,
     write_text,
 )
 
@@ -125,7 +124,7 @@ def test_a_file_that_is_no_model_is_named_with_its_fault_and_a_way_out(tmp_path,
 
 def test_a_file_of_models_comes_back_and_a_wrong_line_is_named(tmp_path):
     path = tmp_path / "x.jsonl"
-    write_models(path, [RowOfFile(seed=1), RowOfFile(seed=2)])
+    write_jsonl(path, [RowOfFile(seed=1), RowOfFile(seed=2)])
     assert [one.seed for one in read_models(path, RowOfFile)] == [1, 2]
     path.write_text(path.read_text() + '{"seed": null}\n')
     with pytest.raises(RunDirectoryError, match=r"line 3.*seed"):

@@ -31,7 +31,7 @@ from dataenvgym.runs.evaluation.running import EvaluationOptions, Prepared
 from dataenvgym.runs.evaluation.suite import prepare_suite, run_suite
 from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.runs.texts import counts, one_line, score, several
-from dataenvgym.storage import write_json, write_models
+from dataenvgym.storage import write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tasks.metrics.rescoring import REPLAYED, RescoringResult
@@ -122,7 +122,7 @@ def evaluate(  # noqa: PLR0913
     found = [part.evaluation for part in parts if part.evaluation is not None]
     if output is not None:
         completed = [each for evaluation in found for each in evaluation.completed()]
-        write_models(Path(output).expanduser(), completed)
+        write_jsonl(Path(output).expanduser(), completed)
         console.say(f"transcripts: {output}")
     failed = [part for part in parts if part.error is not None]
     if len(parts) > 1:

@@ -27,12 +27,10 @@ from typing import Any
 from pydantic import Field
 
 from dataenvgym.environments.overlap import (
-    Bands,
     EvaluatedProblems,
     EvaluationOverlap,
     Fingerprint,
     SeenTexts,
-    bands_of,
     normalized,
     record_text,
 )
@@ -254,14 +252,12 @@ class RecordChecks:
         records: Sequence[TrainingDatum],
         *,
         iteration: int | None = None,
-        bands: Bands | None = None,
-    ) -> Bands:
-        """Remember records that are trained on; return the bands of these records.
+    ) -> None:
+        """Remember records that are trained on.
 
         Args:
             iteration: their iteration; None takes the next one. Remembered records of this
                 iteration and of later ones are forgotten.
-            bands: an earlier result for the same records; it saves most of the time.
         """
         if iteration is None:
             iteration = max(self._starts, default=-1) + 1
@@ -271,17 +267,12 @@ class RecordChecks:
         if {id(record) for record in records} <= known.keys():
             fingerprints = [known[id(record)] for record in records]
         else:
-            fingerprints = self._fingerprints(map(self._unframed, records), bands)
+            fingerprints = self._fingerprints(map(self._unframed, records))
         for fingerprint in fingerprints:
             self._seen.add(fingerprint)
-        return bands_of(fingerprints)
 
-    def _fingerprints(
-        self, plain: Iterable[TrainingDatum], bands: Bands | None = None
-    ) -> list[Fingerprint]:
-        texts = [normalized(record_text(record)) for record in plain]
-        known = {} if bands is None else self._seen.fingerprints_of(texts, bands)
-        return [known.get(text) or self._seen.fingerprint(text) for text in texts]
+    def _fingerprints(self, plain: Iterable[TrainingDatum]) -> list[Fingerprint]:
+        return [self._seen.fingerprint(normalized(record_text(record))) for record in plain]
 
     def _unframed(self, record: TrainingDatum) -> TrainingDatum:
         if self._task is None:

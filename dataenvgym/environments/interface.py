@@ -66,7 +66,7 @@ class TeachingEnvironmentInterface(EnvironmentInterface, Protocol):
     have `"pending_action"`, the action of an interrupted iteration, with which the runner steps
     again; and `"is_over"`, True if the episode needs no further step.
 
-    Reports read the files that `IterationFiles.write_completed` and `write_result` write. If an
+    Reports read the files that `IterationFiles.save` and `write_result` write. If an
     environment ignores `resume`, a killed episode starts over, and the runner warns. An episode
     ends when `step` returns terminated or truncated.
 

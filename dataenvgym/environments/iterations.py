@@ -7,11 +7,10 @@
         completed.jsonl   the evaluated validation instances
         refused.jsonl     those of the student that the gate refused; `completed.jsonl` then has
                           the answers of the student before
-        bands.npy         hashes for finding near duplicates of the accepted records
         files.json        size and hash of each of these files (see `checksums`)
         iteration.json    `IterationResult`; it exists once the iteration is finished
 
-An environment may have further files (`read_more`, `write_more`; see `skill_tree.environment`).
+An environment may have further files (`load`, `save`; see `skill_tree.environment`).
 Iteration 000 is the base student; it has no records and no training. Files are written atomically,
 so an interrupted iteration continues after its last file, and a file damaged later is refused by
 name. `History` has the finished ones.
@@ -19,20 +18,16 @@ name. `History` has the finished ones.
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from pydantic_core import to_jsonable_python
 
 from dataenvgym.environments.checks import ACCEPTED, CheckedRecord, CheckedRecords
 from dataenvgym.environments.options import TeachingOptions
-from dataenvgym.environments.overlap import Bands
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.interfaces import TrainablePredictorInterface, can
 from dataenvgym.records import (
@@ -51,15 +46,11 @@ from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import (
     hash_file,
     naming_damage,
-    open_file,
     read_bytes,
     read_jsonl,
     read_model,
-    read_models,
     write_bytes,
     write_json,
-    write_jsonl,
-    write_models,
 )
 from dataenvgym.students.llama_factory import stage_of
 
@@ -146,6 +137,7 @@ class IterationFiles:
             f"restore it, or remove {self.directory.name} and all later folders in {root}: the "
             "same command then does these iterations again",
         )
+        self.load, self.save = self.marks.load, self.marks.save
 
     @property
     def adapter(self) -> Path:
@@ -186,28 +178,8 @@ class IterationFiles:
                 if numbers is None or i in numbers
             ]
 
-    def write_records(self, rows: Iterable[CheckedRecord]) -> None:
-        """Write the records; before the check without verdicts."""
-        with self.marks.replacing("records.jsonl") as path:
-            write_jsonl(path, (row.model_dump(mode="json") for row in rows))
-
     def _read_rows(self) -> list[CheckedRecord]:
-        path = self.directory / "records.jsonl"
-        return read_models(path, CheckedRecord) if path.exists() else []
-
-    def read_bands(self) -> Bands | None:
-        """The bands of the accepted records, for finding near duplicates; None if not written."""
-        path = self.directory / "bands.npy"
-        with naming_damage(path):
-            return np.load(open_file(path), allow_pickle=False) if path.exists() else None
-
-    def write_bands(self, bands: Bands) -> None:
-        """Save the bands so that a resumed episode need not compute them; nothing if empty."""
-        if len(bands):
-            content = io.BytesIO()
-            np.save(content, bands)
-            with self.marks.replacing("bands.npy") as path:
-                write_bytes(path, content.getvalue())
+        return self.load("records.jsonl", list[CheckedRecord]) or []
 
     # --- training ---
 
@@ -228,8 +200,8 @@ class IterationFiles:
 
     def read_completed(self, name: str = "completed.jsonl") -> list[CompletedTaskInstance] | None:
         """The evaluated instances, or None before the evaluation."""
-        path = self.directory / name
-        return read_models(path, CompletedTaskInstance) if path.exists() else None
+        found: list[CompletedTaskInstance] | None = self.load(name, list[CompletedTaskInstance])
+        return found
 
     def read_trained(self) -> list[CompletedTaskInstance] | None:
         """The answers of the student trained here, even if it was refused; None before."""
@@ -249,24 +221,6 @@ class IterationFiles:
         with self.marks.replacing(name) as path:
             write_bytes(path, read_bytes(other.directory / "completed.jsonl"))
 
-    def write_completed(
-        self, completed: Iterable[CompletedTaskInstance], name: str = "completed.jsonl"
-    ) -> None:
-        with self.marks.replacing(name) as path:
-            write_models(path, completed)
-
-    # --- further files of an environment ---
-
-    def read_more(self, name: str, kind: Any) -> Any:
-        """A value of this type from the JSON that `write_more` wrote; None before."""
-        path = self.directory / name
-        return read_model(path, kind, self.marks.way_out) if path.exists() else None
-
-    def write_more(self, name: str, value: Any) -> None:
-        """Write a value, of data models or not, as JSON."""
-        with self.marks.replacing(name) as path:
-            write_json(path, to_jsonable_python(value))
-
     # --- result ---
 
     def read_result(self) -> IterationResult:
@@ -280,7 +234,7 @@ class IterationFiles:
         self.marks.mark_all()
         marks = hash_file(self.directory / MARKS_FILE)
         result = result.model_copy(update={"fingerprint": marks[:16]})
-        write_json(self.directory / "iteration.json", result.model_dump(mode="json"))
+        write_json(self.directory / "iteration.json", result)
         return result
 
     def check(self) -> None:

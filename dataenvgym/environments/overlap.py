@@ -33,9 +33,6 @@ from html import unescape
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dataenvgym.events import warn_run
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.tasks.adapted_task import known_instances
@@ -50,9 +47,6 @@ _SLACK = 0.15
 _STOPS = ".?!:;"
 _SIGNS = "+*/^<>=%~|$\\#-"
 _ASCII = re.compile(rf"[a-z0-9]+|[{re.escape(_SIGNS + _STOPS)}]")
-
-Bands = NDArray[np.uint64]
-"""The bands of some texts, one row per text; zeros for texts that are too short."""
 
 
 def record_text(record: TrainingDatum) -> str:
@@ -92,13 +86,6 @@ class Fingerprint:
     bands: tuple[int, ...] = ()
 
 
-def bands_of(fingerprints: Sequence[Fingerprint]) -> Bands:
-    """Collect the bands of fingerprints, for `SeenTexts.fingerprints_of`."""
-    width = max((len(one.bands) for one in fingerprints), default=0)
-    rows = [one.bands or (0,) * width for one in fingerprints]
-    return np.array(rows, dtype="<u8").reshape(len(rows), width)
-
-
 class SeenTexts:
     """The texts seen so far, numbered from 0.
 
@@ -136,15 +123,6 @@ class SeenTexts:
         keys = (own + bytes([i]) + band.tobytes() for i, band in enumerate(values))
         hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
         return Fingerprint(text, tuple(int.from_bytes(one, "big") for one in hashes))
-
-    def fingerprints_of(self, texts: Sequence[str], bands: Bands) -> dict[str, Fingerprint]:
-        """Restore fingerprints from `bands`, by text; empty if they do not fit the first text."""
-        if len(bands) != len(texts):
-            return {}
-        pairs = zip(texts, bands.tolist(), strict=True)
-        found = {text: Fingerprint(text, tuple(row)) for text, row in pairs if any(row)}
-        one = next(iter(found.values()), None)
-        return found if one and one == self.fingerprint(one.text) else {}
 
     def repeats(self, one: Fingerprint) -> Literal["duplicate", "near_duplicate"] | None:
         """Why the text is not new, or None if it is."""

@@ -341,7 +341,7 @@ class RecordEnvironment(TeachingEnvironment):
         records = stamp(action, files.number)
         if files.read_submitted() != records:
             files.clear()
-            files.write_records(CheckedRecord(record=record) for record in records)
+            files.save("records.jsonl", [CheckedRecord(record=one) for one in records])
         return records
 
     def pending_action(self) -> list[TrainingDatum] | None:

@@ -113,8 +113,7 @@ class TeachingEpisode:
             if self.checks.learns:
                 self.checks.learn(one.read_trained() or ())
             if one.number:
-                records, bands = one.read_records(), one.read_bands()
-                self.checks.accept(records, iteration=one.number, bands=bands)
+                self.checks.accept(one.read_records(), iteration=one.number)
         _HOLDERS[id(self.predictor)] = self
         self.predictor.reset()
 
@@ -168,7 +167,7 @@ class TeachingEpisode:
                 checked = self._judged(files.number, records)
                 if checked and not checked.accepted:
                     warn_run(f"no record was accepted: {reasons_in_words(checked.reasons)}")
-                files.write_records(checked)
+                files.save("records.jsonl", checked)
         return checked
 
     def _judged(self, number: int, records: Sequence[TrainingDatum]) -> CheckedRecords:
@@ -277,7 +276,7 @@ class TeachingEpisode:
         checked = checked or CheckedRecords()
         accepted, reward, total = checked.accepted, 0.0, 0
         if files.number:
-            files.write_bands(self.checks.accept(accepted, iteration=files.number))
+            self.checks.accept(accepted, iteration=files.number)
             reward = report.score - self.history.last.report.score
             total = self.history.last.n_records_total
         result = IterationResult(
@@ -346,7 +345,7 @@ class TeachingEpisode:
         shown = self._labeled(completed, clock)
         report = report_of(self.task, shown)
         with clock("save"):
-            files.write_completed(completed)  # as the task gave them
+            files.save("completed.jsonl", completed)  # as the task gave them
         return shown, report
 
     @property

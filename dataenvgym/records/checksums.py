@@ -12,9 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
-
-from pydantic_core import to_jsonable_python
+from typing import Any, TypeVar, get_args
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
@@ -26,7 +24,6 @@ from dataenvgym.storage import (
     read_models,
     write_json,
     write_jsonl,
-    write_models,
 )
 
 T = TypeVar("T")
@@ -97,11 +94,6 @@ class MarkedFolder:
         if marks != before:
             self._write(marks)
 
-    def mark(self, name: str) -> None:
-        """Mark the file if a kill left it without a mark."""
-        if name not in (marks := self.read()):
-            self._write({**marks, name: mark_of(self.directory / name)})
-
     def check(self, *, below: str = "", missing: bool = True, large: bool = False) -> None:
         """Compare the files with their marks.
 
@@ -135,6 +127,24 @@ class MarkedFolder:
                     f"{mark.bytes}{'' if found.bytes != mark.bytes else ' other ones'}; "
                     f"{self.way_out}"
                 )
+
+    def load(self, name: str, kind: Any) -> Any:
+        """Read what `save` wrote as this type (a list for JSON lines); None without the file.
+
+        Raises:
+            RunDirectoryError: if it is damaged.
+        """
+        if not (path := self.directory / name).exists():
+            return None
+        self.check(below=name)
+        if path.suffix == ".jsonl":
+            return read_models(path, get_args(kind)[0], self.way_out)
+        return read_model(path, kind, self.way_out)
+
+    def save(self, name: str, value: Any) -> None:
+        """Write a value as JSON, or as JSON lines if the file is named so, and mark the file."""
+        with self.replacing(name) as path:
+            (write_jsonl if path.suffix == ".jsonl" else write_json)(path, value)
 
     def read(self) -> dict[str, FileMark]:
         """Read the marks; empty without any; RunDirectoryError if their file is damaged."""
@@ -174,14 +184,8 @@ def phase(
 
 
 def save(file: Path, value: Any) -> None:
-    """Write a value as JSON, or as JSON lines if the file is named so, and mark the file."""
-    with MarkedFolder(file.parent, AGAIN).replacing(file.name):
-        if file.suffix != ".jsonl":
-            write_json(file, to_jsonable_python(value))
-        elif value and isinstance(value[0], Model):
-            write_models(file, value)
-        else:
-            write_jsonl(file, value)
+    """Write a value; see `MarkedFolder.save`."""
+    MarkedFolder(file.parent, AGAIN).save(file.name, value)
 
 
 def load(file: Path, kind: type[T], way_out: str = AGAIN) -> T | None:
@@ -190,16 +194,11 @@ def load(file: Path, kind: type[T], way_out: str = AGAIN) -> T | None:
     Raises:
         RunDirectoryError: if it is damaged.
     """
-    if not file.exists():
-        return None
     folder = MarkedFolder(file.parent, way_out)
-    folder.check(below=file.name)
-    if file.suffix == ".jsonl":
-        value: Any = read_models(file, get_args(kind)[0], way_out)
-    else:
-        value = read_model(file, kind, way_out)
-    folder.mark(file.name)
-    return cast(T, value)
+    value: T | None = folder.load(file.name, kind)
+    if value is not None and file.name not in (marks := folder.read()):
+        folder._write({**marks, file.name: mark_of(file)})
+    return value
 
 
 def mark_of(path: Path) -> FileMark:

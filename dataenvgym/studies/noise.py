@@ -127,7 +127,7 @@ def _path(folder: str | Path, task: str) -> Path:
 def write_noise(model: NoiseModel, folder: str | Path) -> Path:
     """Write a noise model; return its path."""
     path = _path(folder, model.task)
-    write_json(path, model.model_dump(mode="json"))
+    write_json(path, model)
     return path
 
 

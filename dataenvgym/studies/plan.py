@@ -355,4 +355,4 @@ def write_state(
             for cell in plan.cells
         ),
     )
-    write_json(plan.directory / "study.json", state.model_dump(mode="json"))
+    write_json(plan.directory / "study.json", state)

@@ -233,7 +233,7 @@ def _p(value: float | None) -> str:
 
 def write_results(results: StudyResults, directory: Path) -> None:
     """Write all of them into `directory`; without a finished run, no plot."""
-    write_json(directory / "results.json", results.model_dump(mode="json"))
+    write_json(directory / "results.json", results)
     write_text(directory / "study.md", markdown(_whole(results, directory)))
 
 

@@ -206,7 +206,7 @@ class TeacherLog:
             now = time.monotonic()
             if self._directory is not None and (not soon or now - self._saved_at >= _LAG_S):
                 self._saved_at = now
-                write_json(usage_file(self._directory), self.usage.model_dump(mode="json"))
+                write_json(usage_file(self._directory), self.usage)
 
     @contextmanager
     def lines(self, n: int) -> Iterator[list[Line]]:

@@ -24,7 +24,7 @@ def evaluations(tmp_path):
     for name, calls in {"dear": ["answer-1"], "cheap": ["answer-4"]}.items():
         report = task.generate_performance_report(task.evaluate(FixedOrchestrator(calls)))
         results = EvaluationResults(samples=1, metrics=(), report=report)
-        write_json(tmp_path / name / "results.json", results.model_dump(mode="json"))
+        write_json(tmp_path / name / "results.json", results)
     return tmp_path
 
 

@@ -3,7 +3,6 @@ import pytest
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
 from dataenvgym.environments.checks import reasons_in_words
-from dataenvgym.environments.overlap import SeenTexts
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
@@ -151,23 +150,6 @@ def test_records_of_the_iteration_itself_do_not_count():
     batch = [record("a"), record("b")]
     assert checks.check(batch, iteration=2).reasons == {"duplicate": 1}
     assert checks.check(batch, iteration=1).reasons == {}
-
-
-def test_records_accepted_with_their_bands_are_remembered_as_without_and_not_hashed_again(
-    monkeypatch,
-):
-    batch = [record("short"), *(record(f"{LONG} {word}") for word in ("today", "17 cows", "maybe"))]
-    bands = RecordChecks().accept(batch)
-    hashed: list[str] = []
-    of = SeenTexts.fingerprint
-    monkeypatch.setattr(
-        SeenTexts, "fingerprint", lambda self, text: hashed.append(text) or of(self, text)
-    )
-    checks = RecordChecks()
-    assert (checks.accept(batch, bands=bands) == bands).all()
-    assert len(hashed) == 2  # the short one, and another to see that the bands are theirs
-    again = [record("short"), record(f"{LONG} tomorrow"), record(f"{LONG} 18 cows")]
-    assert checks.check(again).reasons == {"duplicate": 1, "near_duplicate": 1}
 
 
 def test_records_that_a_judge_could_not_judge_are_not_remembered():

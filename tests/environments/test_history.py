@@ -32,7 +32,9 @@ def files(tmp_path):
     folders = [IterationFiles(tmp_path, i) for i in range(len(BATCHES))]
     for folder, batch in zip(folders, BATCHES, strict=True):
         folder.clear()
-        folder.write_records(CheckedRecord(record=one, verdict="accepted") for one in batch)
+        folder.save(
+            "records.jsonl", [CheckedRecord(record=one, verdict="accepted") for one in batch]
+        )
         stage = stage_of(batch[0]) if batch else None
         facts = {"iteration": folder.number, "n_records": len(batch), "stage": stage}
         folder.write_result(IterationResult(report=REPORT, **facts))

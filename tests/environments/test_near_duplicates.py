@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from dataenvgym.environments.overlap import SeenTexts, bands_of
+from dataenvgym.environments.overlap import SeenTexts
 
 TEXT = " ".join(f"word{chr(97 + i)}" for i in range(26)) + " then " * 3 + "and 17 of 4 cows"
 
@@ -91,19 +91,6 @@ def test_the_candidates_are_those_of_datasketch(similarity, monkeypatch):
             seen.forget_from(len(seen) - 7)
             for gone in texts[i - 6 : i + 1]:
                 theirs.remove(gone)
-
-
-def test_bands_that_were_kept_give_the_fingerprints_back():
-    seen = SeenTexts(0.9)
-    texts = ["too short", *variants(20, random.Random(1))]
-    made = [seen.fingerprint(text) for text in texts]
-    assert seen.fingerprints_of(texts, bands_of(made)) == {one.text: one for one in made[1:]}
-    assert bands_of(made[:1]).shape == (1, 0)
-    assert seen.fingerprints_of(texts[:1], bands_of(made[:1])) == {}
-    # bands of other texts, or of another similarity, are not taken
-    assert seen.fingerprints_of(texts[1:], bands_of(made)) == {}
-    assert seen.fingerprints_of([*texts[2:], "more"], bands_of(made[1:])) == {}
-    assert SeenTexts(0.6).fingerprints_of(texts, bands_of(made)) == {}
 
 
 def test_the_garbage_collector_does_not_traverse_the_growing_index():

@@ -83,7 +83,7 @@ class SkillCatalog(Model):
 
     def save(self, path: Path) -> None:
         """Write it as JSON, atomically."""
-        write_json(path, self.model_dump(mode="json"))
+        write_json(path, self)
 
 
 def read_catalog(path: Path) -> SkillCatalog:
@@ -138,7 +138,7 @@ class Added(Model):
 
     def save(self, directory: Path) -> None:
         """Write it into the run directory, atomically."""
-        write_json(directory / "skills_added.json", self.model_dump(mode="json"))
+        write_json(directory / "skills_added.json", self)
 
 
 def read_added(directory: Path | None, catalog: SkillCatalog) -> Added:

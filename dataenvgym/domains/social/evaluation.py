@@ -30,7 +30,7 @@ from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.documents import Document, Line, Table
 from dataenvgym.runs.texts import counts, one_line, score, several
 from dataenvgym.seeding import derive_seed
-from dataenvgym.storage import read_model, read_models, write_json, write_models
+from dataenvgym.storage import read_model, read_models, write_json, write_jsonl
 from dataenvgym.tasks.base import Purpose, Task
 from dataenvgym.tasks.first_prompts import first_prompts
 from dataenvgym.tasks.judging.panel import Value, krippendorff_alpha
@@ -348,7 +348,7 @@ class Scenes:
             rows.append(
                 self._row(id, sample, instances[sample.instance_id].data_as(SocialProblem), episode)
             )
-        write_models(path, rows)
+        write_jsonl(path, rows)
         return rows
 
     def _row(
@@ -390,7 +390,7 @@ class Scenes:
 
     def _write_table(self, folder: Path, rows: Sequence[EpisodeRow]) -> DimensionTable:
         table = dimension_table(rows, self._names)
-        write_json(folder / _TABLE, table.model_dump(mode="json"))
+        write_json(folder / _TABLE, table)
         return table
 
 

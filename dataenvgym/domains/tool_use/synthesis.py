@@ -44,7 +44,6 @@ from dataenvgym.storage import (
     remove_temporaries,
     write_json,
     write_jsonl,
-    write_models,
 )
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.rollouts import describe_speakers
@@ -149,7 +148,7 @@ class _Steps:
             except ValidationError as error:
                 fault = first_fault(error)
                 continue
-            write_json(path, read.model_dump(mode="json"))
+            write_json(path, read)
             return read
         raise EvaluationError(
             f"step {name!r}: no usable answer of the teacher in {_MOST_ANSWERS} tries: {fault}. "
@@ -207,7 +206,7 @@ def synthesize(
         lambda read: spec_of(tables, entries=entries, tools=read.tools),
     ).tools
     spec = spec_of(tables, entries=entries, tools=tools)
-    write_json(folder / WORLD_FILE, spec.model_dump(mode="json"))
+    write_json(folder / WORLD_FILE, spec)
     whole = spec.model_dump_json()
     intents = step("intents", Intents, f"{_INTENTS}\n\n{whole}").intents
     per_intent = -(-tasks // len(intents))
@@ -248,7 +247,7 @@ def synthesize(
         rejected=dict(sorted(Counter(each.check for each in rejected).items())),
         rejections=tuple(rejected),
     )
-    write_json(folder / "report.json", report.model_dump(mode="json"))  # last: it is complete
+    write_json(folder / "report.json", report)  # last: it is complete
     return report
 
 
@@ -293,7 +292,7 @@ def _solved(
                     f"{failed[0].instance.id!r}: {failed[0].error}. Run the command again when it "
                     "answers"
                 )
-            write_models(path, done)
+            write_jsonl(path, done)
         for each in read_models(path, CompletedTaskInstance):
             if each.was_correct:
                 left.pop(each.instance.id, None)

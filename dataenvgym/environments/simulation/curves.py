@@ -163,7 +163,7 @@ def read_curves(source: LearningCurves | str | Path) -> LearningCurves:
 
 def write_curves(path: Path, curves: LearningCurves) -> None:
     """Write the curves as JSON, for `read_curves`."""
-    write_json(path, curves.model_dump(mode="json"))
+    write_json(path, curves)
 
 
 class SimulatedStudent:

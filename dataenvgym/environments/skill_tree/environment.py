@@ -128,20 +128,20 @@ class SkillTree(TeachingEnvironment):
         return parse_tree_action(action, self._forest)
 
     def records_of(self, files: IterationFiles, action: TreeAction) -> Sequence[TrainingDatum]:
-        if files.read_more("action.json", TreeAction) != action:
+        if files.load("action.json", TreeAction) != action:
             files.clear()
-            files.write_more("action.json", action)
+            files.save("action.json", action)
         records: Sequence[TrainingDatum] | None = files.read_submitted()
         if records is None:
             with self.clock("agent"):
                 plan, records = self._write(files.number, action)
-                files.write_more("plan.json", plan)
+                files.save("plan.json", plan)
                 if (state := self._tree_engine.state) is not None:
-                    files.write_more("engine.json", state)
-                files.write_records(CheckedRecord(record=record) for record in records)
+                    files.save("engine.json", state)
+                files.save("records.jsonl", [CheckedRecord(record=r) for r in records])
         else:
             self._load_engine_of(files)
-        if (plan := files.read_more("plan.json", Forest)) is None:
+        if (plan := files.load("plan.json", Forest)) is None:
             raise RunDirectoryError(
                 f"{files.directory / 'plan.json'} is missing; {files.marks.way_out}"
             )
@@ -149,7 +149,7 @@ class SkillTree(TeachingEnvironment):
         return records
 
     def pending_action(self) -> TreeAction | None:
-        action: TreeAction | None = self._files_of_next.read_more("action.json", TreeAction)
+        action: TreeAction | None = self._files_of_next.load("action.json", TreeAction)
         return action
 
     def before_training(self, files: IterationFiles, accepted: Sequence[TrainingDatum]) -> None:
@@ -159,7 +159,7 @@ class SkillTree(TeachingEnvironment):
         with self.clock("generate"):
             sample = renewed_sample((), accepted, {}, self.train_sample, rng, self.task)
             completed = answer_again(self.task, self.predictor, sample)
-        files.write_completed(completed, "untaught.jsonl")
+        files.save("untaught.jsonl", completed)
 
     def learn_from(
         self,
@@ -188,13 +188,13 @@ class SkillTree(TeachingEnvironment):
                 training=accuracies_of(trained, subskill_taught, plan),
             ),
         )
-        files.write_more("forest.json", forest)
+        files.save("forest.json", forest)
         if not files.number:
             engine.reset()
         self._settle(forest, completed, trained)
 
     def go_on_from(self, files: IterationFiles, completed: Sequence[CompletedTaskInstance]) -> None:
-        if (forest := files.read_more("forest.json", Forest)) is None:
+        if (forest := files.load("forest.json", Forest)) is None:
             raise RunDirectoryError(
                 f"{files.directory} is finished but has no forest.json; "
                 "restore it, or start the run over"
@@ -248,7 +248,7 @@ class SkillTree(TeachingEnvironment):
                     self._trained, accepted, seen, self.train_sample, rng, self.task
                 )
                 completed = answer_again(self.task, self.predictor, sample)
-            files.write_completed(completed, "trained.jsonl")
+            files.save("trained.jsonl", completed)
         return completed
 
     # --- state ---

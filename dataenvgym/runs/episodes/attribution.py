@@ -193,7 +193,7 @@ def read_attribution(run_directory: Path, results: Sequence[IterationResult]) ->
 def write_attribution(run_directory: Path, attribution: Attribution) -> Path:
     """Write `attribution.json` and `table.md`; return the path of the latter."""
     folder = run_directory / FOLDER
-    write_json(folder / _FILE, attribution.model_dump(mode="json"))
+    write_json(folder / _FILE, attribution)
     document = [Line("What helped", "title"), *attribution.document(most=None)]
     write_text(folder / _TABLE, markdown(document))
     return folder / _TABLE

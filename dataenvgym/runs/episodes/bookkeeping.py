@@ -288,7 +288,7 @@ class Bookkeeping:
         return shares
 
     def _write(self, summary: Summary) -> None:
-        write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
+        write_json(self.directory / "summary.json", summary)
 
 
 class CallbackList:

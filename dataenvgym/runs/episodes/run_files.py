@@ -143,7 +143,7 @@ class RunFiles:
 
     def forest(self, number: int) -> Forest | None:
         """The forest of skills after this iteration; None if the environment has none."""
-        forest: Forest | None = self.iteration(number).read_more("forest.json", Forest)
+        forest: Forest | None = self.iteration(number).load("forest.json", Forest)
         return forest
 
     def records(self) -> Iterator[TrainingDatum]:

@@ -181,7 +181,7 @@ class DrivenEpisode:
                 iterations=(), best_iteration=0,
             )  # fmt: skip
             summary = before.model_copy(update={"status": status, "error": described(error)})
-            write_json(self.directory / "summary.json", summary.model_dump(mode="json"))
+            write_json(self.directory / "summary.json", summary)
             EventLog(self.directory).on_end(summary)
             self._callbacks.end(summary)
 

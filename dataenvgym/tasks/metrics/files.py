@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.storage import read_models, write_models
+from dataenvgym.storage import read_models, write_jsonl
 from dataenvgym.tasks.metrics.samples import Sample
 
 T = TypeVar("T", bound=Model)
@@ -60,7 +60,7 @@ class EvaluationFiles:
         return instances
 
     def write_instances(self, instances: Iterable[TaskInstance]) -> None:
-        write_models(self._instances, instances)
+        write_jsonl(self._instances, instances)
 
     def begin_with(self, instances: Sequence[TaskInstance]) -> None:
         """Write the problems; RunDirectoryError if there are samples of other problems."""

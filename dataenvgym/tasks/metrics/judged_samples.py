@@ -22,7 +22,7 @@ from dataenvgym.events import tell
 from dataenvgym.records import CompletedTaskInstance, Model
 from dataenvgym.records.model import Note
 from dataenvgym.records.usage import NOTHING, UNKNOWN, Costs, Usage
-from dataenvgym.storage import read_models, write_json, write_models
+from dataenvgym.storage import read_models, write_json, write_jsonl
 from dataenvgym.tasks.judging import Judged, RubricJudge
 from dataenvgym.tasks.judging.rubric import RubricVerdict
 from dataenvgym.tasks.judging.verdict_asks import UNREADABLE
@@ -181,7 +181,7 @@ def judge_samples(
                         "usage": (before[i].usage or UNKNOWN) + one.usage,
                     }
                     before[i] = before[i].model_copy(update=changes)
-                write_models(path, before)
+                write_jsonl(path, before)
             rows += before
             n_asked += len(missing)
     return JudgedSamples(judge, [c.instance.id for c in instances], rows, n_asked)

@@ -20,7 +20,7 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters, can
 from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.tool_formats import as_reply
-from dataenvgym.storage import publishing, write_json, write_models, write_text
+from dataenvgym.storage import publishing, write_json, write_jsonl, write_text
 from dataenvgym.tasks.adapted_task import known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for
 from dataenvgym.tasks.judging import RubricJudge
@@ -262,15 +262,15 @@ def rescore_folder(
     with publishing(directory) as new:
         if settings is not None:
             write_text(new / "config.yaml", settings)
-        write_models(new / "scores.jsonl", rescored)
-        write_models(new / "tallies.jsonl", tallies)
-        write_json(new / "results.json", after.model_dump(mode="json"))
+        write_jsonl(new / "scores.jsonl", rescored)
+        write_jsonl(new / "tallies.jsonl", tallies)
+        write_json(new / "results.json", after)
         took = [
             (c.instance.id, {who: usage for who, usage in c.costs.items() if who != STUDENT})
             for c in completed
         ]
         costs = sum_costs([*took, *(() if said is None else said.costs)])
-        write_json(new / COSTS, costs.model_dump(mode="json"))
+        write_json(new / COSTS, costs)
         if is_whole and addition is not None:
             pairs = zip(drawn, rescored, strict=True)
             now = [s.model_copy(update=dict(r.judgment)) for s, r in pairs]

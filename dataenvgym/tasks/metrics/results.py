@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dataenvgym.records import CompletedTaskInstance, Model, PerformanceReport
-from dataenvgym.storage import read_model, write_json, write_models
+from dataenvgym.storage import read_model, write_json, write_jsonl
 from dataenvgym.tasks.adapted_task import report_of
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.files import EvaluationFiles
@@ -53,8 +53,8 @@ def sum_up(
     tallies = tally_all(task, instances, ((s.instance_id, s) for s in drawn))
     completed = [s.completed(by_id[s.instance_id]) for s in drawn]
     results = results_of(task, tallies, completed, metrics, samples, judged)
-    write_models(files.directory / "tallies.jsonl", tallies)
-    write_json(files.directory / "results.json", results.model_dump(mode="json"))
+    write_jsonl(files.directory / "tallies.jsonl", tallies)
+    write_json(files.directory / "results.json", results)
     return results
 
 

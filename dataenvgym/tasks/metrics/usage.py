@@ -167,7 +167,7 @@ def metered(
     usage = before + student.usage + seconds
     is_unknown = before.costs is None or (student.usage.replies and not any(student.costs.values()))
     costs = None if is_unknown else {**(before.costs or {}), **student.costs}
-    write_json(path, SampleUsage(**usage.model_dump(), costs=costs).model_dump(mode="json"))
+    write_json(path, SampleUsage(**usage.model_dump(), costs=costs))
 
 
 def usage_of(files: EvaluationFiles, samples: int) -> StudentUsage | None:
@@ -192,7 +192,7 @@ def write_costs(
             file.unlink()
         return None
     summed = sum_costs([*found, *judged])
-    write_json(files.directory / COSTS, summed.model_dump(mode="json"))
+    write_json(files.directory / COSTS, summed)
     return summed
 
 

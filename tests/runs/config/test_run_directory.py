@@ -38,7 +38,7 @@ def begin(directory: Path, iterations=1, status="finished", ended=None):
     results = [one | {"iteration": i, "n_records_total": 10 * i} for i in range(iterations + 1)]
     run = {"task": "t", "agent": "a", "seed": 0, "best_iteration": 0}
     summary = Summary(**run, status=status, iterations=results, ended=ended)
-    write_json(directory / "summary.json", summary.model_dump(mode="json"))
+    write_json(directory / "summary.json", summary)
 
 
 def test_the_configuration_is_kept_resolved_and_can_be_read_again(config_of):

@@ -50,7 +50,7 @@ class OwnEnvironment(gymnasium.Env):
         completed = tuple(self.task.evaluate(self.predictor))
         report = self.task.generate_performance_report(completed)
         files = IterationFiles(self.directory / "iterations", len(self.results))
-        files.write_completed(completed)
+        files.save("completed.jsonl", completed)
         result = IterationResult(iteration=files.number, report=report, **more)
         self.results.append(files.write_result(result))
         return {"completed": completed}
