@@ -45,6 +45,7 @@ from dataenvgym.tasks.pressures import pressure_of
 from dataenvgym.tasks.prompt_template import PromptTemplate, template_read_off
 from dataenvgym.tasks.record_conversion import lesson_of
 from dataenvgym.tasks.rollouts import rollout, speakers_of
+from dataenvgym.tasks.row_source import Read, RowSource
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
 
@@ -99,16 +100,22 @@ class Task:
 
     @takes(TaskArguments)
     def __init__(self, given: TaskArguments) -> None:
-        self.set_up(given.source, given.domain, given, name=given.name)
+        self.set_up(given.source, given.domain, given)
 
-    def set_up(
-        self,
-        source: Source | None,
-        domain: Domain | None,
-        options: TaskOptions,
-        *,
-        name: str | None = None,
-    ) -> None:
+    def set_up_rows(self, domain: Domain, options: Any, read: Read, **more: Any) -> None:
+        """Set the parts and options of a task from files (`FileOptions`).
+
+        Args:
+            read: makes a problem of a row (see `RowSource`).
+            more: further arguments of `RowSource`; `overlap_key` and `gold_errors` are the domain's
+                if it has them.
+        """
+        own: Any = {n: getattr(domain, n, None) for n in ("overlap_key", "gold_errors")}
+        name = options.name or self.name
+        source = RowSource(options.sources, read, options, **{"name": name, **own, **more})
+        self.set_up(source, domain, options)
+
+    def set_up(self, source: Source | None, domain: Domain | None, options: TaskOptions) -> None:
         """Set the parts and options; constructors of subclasses call it."""
         own: Any = type(self)
         lacks_source = source is None and own.load is Task.load
@@ -123,8 +130,7 @@ class Task:
             raise ConfigurationError(
                 f"{own.__name__} has a domain of its own, and is given another one"
             )
-        if name is not None:
-            self.name = name
+        self.name = getattr(options, "name", None) or self.name
         self.source = source
         self.split = options.split
         self.sampling = SamplingParameters.model_validate(options.sampling)

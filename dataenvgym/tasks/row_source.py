@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -17,7 +17,7 @@ from dataenvgym.errors import (
 )
 from dataenvgym.events import warn_run
 from dataenvgym.records import TaskInstance
-from dataenvgym.tasks.options import FileOptions, Places, RowOptions
+from dataenvgym.tasks.options import Places, RowOptions
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, read_rows, source_name
 from dataenvgym.tasks.source import SPLITS, Source, Split
 
@@ -106,12 +106,6 @@ class RowSource(Source):
         self._keeps_test_apart = keeps_test_apart
         self._warned_of: set[Path | HubDataset] = set()
         self._totals: dict[Split, int] = {}  # problems in the source of a split that was read
-
-    @classmethod
-    def of(cls, options: FileOptions, read: Read, domain: Any, **more: Any) -> Self:
-        """The source of a task's options, with the keys of its domain, and its `gold_errors`."""
-        own: Any = {n: getattr(domain, n, None) for n in ("overlap_key", "gold_errors")}
-        return cls(options.sources, read, options, name=options.name, **own | more)
 
     @property
     def splits(self) -> tuple[Split, ...]:

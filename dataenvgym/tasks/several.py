@@ -81,7 +81,7 @@ class SeveralTasks(Task):
             )
         self.reward = options.reward
         self.weights = _checked_weights(options, self.tasks)
-        self.set_up(None, None, options, name=options.name)
+        self.set_up(None, None, options)
         hottest = max(task.sampling.temperature for task in self.tasks.values())
         self.sampling = self.sampling.model_copy(update={"temperature": hottest})
         self.others = {

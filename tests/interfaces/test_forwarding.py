@@ -15,7 +15,6 @@ from dataenvgym.interfaces import (
 )
 from dataenvgym.records import Message
 from dataenvgym.tasks.examples import Examples, WithExamples
-from dataenvgym.tasks.metrics.usage import MeteredStudent
 
 ASKED, GREEDY = (Message(role="user", content="?"),), SamplingParameters()
 
@@ -32,7 +31,6 @@ WITHHELD = {
     ReplayedPredictor: {"submit"},
     RememberingPredictor: {"submit"},
     WithExamples: set(),
-    MeteredStudent: set(),
 }
 ALWAYS = {ShownStudent: {"trial", "remember_former"}}
 """Methods of their own."""

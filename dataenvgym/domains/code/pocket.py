@@ -74,7 +74,7 @@ class PocketCodeTask(Task):
         family = ENGLISH_CODE if options.wording == "english" else POCKET_CODE
         source = family.source(options.sizes, seed=options.seed)
         domain = PocketCodeDomain(partial(training_problems, self), options, family)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 class PocketCodeDomain(CodeDomain):

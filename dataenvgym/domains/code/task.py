@@ -31,7 +31,6 @@ from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance, Text
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.options import FileOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, parsed
 
 Format = Literal["auto", "own", "humaneval", "mbpp", "apps", "livecodebench"]
@@ -70,8 +69,7 @@ class CodeTask(Task):
     def __init__(self, options: CodeTaskOptions) -> None:
         domain = CodeDomain(partial(training_problems, self), options)
         read = partial(to_instance, task=options.name, format=options.format)
-        source = RowSource.of(options, read, domain)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, read)
 
 
 def to_instance(row: SourceRow, *, task: str, format: Format = "auto") -> TaskInstance:

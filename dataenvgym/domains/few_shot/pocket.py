@@ -166,7 +166,7 @@ class PocketFewShotTask(Task):
     def __init__(self, options: PocketFewShotOptions) -> None:
         source = POCKET_FEW_SHOT.source(options.sizes, seed=options.seed)
         domain = PocketFewShotDomain(options.prompt, max_turns=options.max_turns)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 class PocketFewShotDomain(FewShotDomain):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 from annotated_types import Ge, Le
 from pydantic import BeforeValidator, Field, PositiveInt, model_validator
@@ -83,9 +83,7 @@ class FewShotTask(Task):
         self._ids = None if options.ids is None else ids_in(options.ids)
         domain = FewShotDomain(options.prompt, max_turns=options.max_turns)
         read, rows = partial(to_instance, task=options.name), partial(tests_in, ids=self._ids)
-        source = RowSource.of(options, read, domain, keeps_test_apart=True, rows=rows)
-        self._places = frozenset(source.places.values())
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, read, keeps_test_apart=True, rows=rows)
 
     def load(self, split: Split) -> Sequence[TaskInstance]:
         """The problems of that split, with their views.
@@ -95,7 +93,8 @@ class FewShotTask(Task):
             InvalidInstanceError, UnparsableAnswerError: naming the file and the task.
         """
         if self._ids is not None:
-            known = {_id_of(row) for place in self._places for row in tasks_in(place)}
+            places = cast(RowSource, self.source).places
+            known = {_id_of(row) for place in places.values() for row in tasks_in(place)}
             if unknown := sorted(self._ids - known):
                 raise ConfigurationError(
                     f"ids has {len(unknown)} ids that are in none of the sources of task "

@@ -265,7 +265,7 @@ class PocketKnowledgeTask(Task):
         family = PocketKnowledge(options.n_people)
         source = family.source(options.sizes, seed=options.seed)
         domain = PocketKnowledgeDomain(options.prompt, family)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 class PocketKnowledgeDomain(Domain):

@@ -28,7 +28,6 @@ from dataenvgym.options import takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError
 
 _QUESTIONS = ("question", "problem", "prompt", "input")
@@ -61,8 +60,7 @@ class QuestionTask(Task):
     @takes(QuestionOptions)
     def __init__(self, options: QuestionOptions) -> None:
         domain = KnowledgeDomain(options.prompt, graded_by=options.graded_by)
-        source = RowSource.of(options, partial(to_instance, options=options), domain)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, partial(to_instance, options=options))
         need_judge(self, options.graded_by)
 
 

@@ -35,7 +35,6 @@ from dataenvgym.options import PlainText, takes
 from dataenvgym.records import Model, TaskInstance, Text
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, FileOptions, PromptOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import HubDataset, SourceRow, UnfitRowError, parsed, read_rows
 from dataenvgym.tasks.source import Split
 
@@ -78,8 +77,7 @@ class KnowledgeTask(Task):
     def __init__(self, options: KnowledgeOptions) -> None:
         domain = KnowledgeDomain(options.prompt, graded_by=options.graded_by)
         rows = partial(question_rows, n_passages=options.n_passages, seed=options.seed)
-        source = RowSource.of(options, partial(to_instance, name=options.name), domain, rows=rows)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, partial(to_instance, name=options.name), rows=rows)
         need_judge(self, options.graded_by)
 
 

@@ -206,7 +206,7 @@ class PocketMathTask(Task):
     @takes(PocketMathOptions)
     def __init__(self, options: PocketMathOptions) -> None:
         source = POCKET_MATH.source(options.sizes, seed=options.seed)
-        self.set_up(source, PocketMathDomain(options.prompt), options, name=options.name)
+        self.set_up(source, PocketMathDomain(options.prompt), options)
 
 
 @dataclass(frozen=True)

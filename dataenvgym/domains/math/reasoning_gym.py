@@ -282,7 +282,7 @@ class ReasoningGymTask(Task):
         source = ReasoningGymSource(options)
         known = partial(training_problems, self)
         domain = ReasoningGymDomain(known, options.prompt, ReasoningGymFamily(source))
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 class ReasoningGymDomain(Domain):

@@ -30,7 +30,6 @@ from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow
 from dataenvgym.tasks.scoring import extract_final_answer
 
@@ -84,8 +83,7 @@ class MathTask(Task):
             sampling = sampling.model_copy(update={"stop": stop})
             options = replace(options, system_prompt=told, sampling=sampling)
         domain = MathDomain(options.prompt, code)
-        source = RowSource.of(options, partial(to_instance, options=options), domain)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, partial(to_instance, options=options))
 
 
 def to_instance(row: SourceRow, options: MathOptions) -> TaskInstance:

@@ -276,7 +276,7 @@ class PocketOrchestrateTask(OrchestratedTask):
         retriever = ScriptedRetriever(_document)
         domain = self.make_domain(options, tiers, kind=PocketOrchestrateDomain, retriever=retriever)
         source = POCKET_ORCHESTRATE.source(options.sizes, seed=options.seed)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 def make_default(

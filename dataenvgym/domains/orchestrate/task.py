@@ -33,7 +33,6 @@ from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import NOTHING
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, FileOptions, PromptOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.rows import SourceRow, UnfitRowError, parsed
 from dataenvgym.tasks.source import Split
 from dataenvgym.teachers.budget import Price, parse_price
@@ -165,8 +164,7 @@ class OrchestrateTask(OrchestratedTask):
         retriever = make_retriever(options.retriever, endpoints.get(RETRIEVAL, ()))
         domain = self.make_domain(options, tiers, retriever=retriever)
         read = partial(to_instance, name=options.name, offered=domain.offered)
-        source = RowSource.of(options, read, domain)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, read)
 
 
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

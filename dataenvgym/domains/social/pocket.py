@@ -46,6 +46,4 @@ class PocketSocialTask(Task):
     def __init__(self, options: PocketSocialOptions) -> None:
         rules = Rules(turn_limit=options.turn_limit)
         source = POCKET_SOCIAL.source(options.sizes, seed=options.seed)
-        self.set_up(
-            source, ProceduralDomain(POCKET_SOCIAL, rules, options), options, name=options.name
-        )
+        self.set_up(source, ProceduralDomain(POCKET_SOCIAL, rules, options), options)

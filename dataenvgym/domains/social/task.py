@@ -87,7 +87,7 @@ class SocialTask(Task):
         else:
             source = SceneSource(_profiles(options.profiles), options)
             domain = SocialDomain(rules, options)
-        self.set_up(source, domain, replace(options, sampling=sampling), name=options.name)
+        self.set_up(source, domain, replace(options, sampling=sampling))
 
 
 def _procedural(options: SocialOptions, rules: Rules) -> tuple[Source, SocialDomain]:

@@ -296,4 +296,4 @@ class PocketTextworldTask(Task):
     def __init__(self, options: PocketTextworldOptions) -> None:
         source = POCKET_TEXTWORLD.source(options.sizes, seed=options.seed)
         domain = PocketTextworldDomain(RoomsProblem, options, prompt_template=options.prompt)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)

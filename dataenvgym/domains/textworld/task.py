@@ -96,7 +96,7 @@ class _TextWorldTask(Task):
         else:
             read = partial(to_instance, problem=problem, name=name)
             source = _rows(options, read, domain, name, gold_errors=domain.gold_errors)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 class TextworldHouseTask(_TextWorldTask):
@@ -185,7 +185,7 @@ class _GamesTask(Task):
 
         chosen = sampled(rows, limit=options.limit, seed=options.seed)
         source = _rows(options, read, domain, name, rows=chosen)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 class TextworldGamesTask(_GamesTask):

@@ -330,7 +330,7 @@ class ErrandsTask(Task):
     def __init__(self, options: ErrandsOptions) -> None:
         family = Errands(options.n_others, options.n_examples)
         source = family.source(options.sizes, seed=options.seed)
-        self.set_up(source, ErrandsDomain(family, options), options, name=options.name)
+        self.set_up(source, ErrandsDomain(family, options), options)
 
 
 class ErrandsDomain(PocketToolsDomain):

@@ -67,7 +67,7 @@ class PocketToolsTask(Task):
     @takes(PocketToolsOptions)
     def __init__(self, options: PocketToolsOptions) -> None:
         source = POCKET_TOOLS.source(options.sizes, seed=options.seed)
-        self.set_up(source, PocketToolsDomain(VILLAGE, options), options, name=options.name)
+        self.set_up(source, PocketToolsDomain(VILLAGE, options), options)
 
 
 class PocketToolsDomain(ToolUseDomain):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,6 @@ from dataenvgym.options import taken_from, takes
 from dataenvgym.records import TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import THIRDS, Places, RowOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 from dataenvgym.tasks.source import Split
 from dataenvgym.tasks.worlds.world import World
 
@@ -63,19 +62,16 @@ class ToolUseTask(Task):
             world = McpWorld(McpServer(**server) if isinstance(server, Mapping) else server, world)
         elif isinstance(world, str):
             world = find_world(world)
-        name = world.name if options.name is None else options.name
+        self.name = options.name or world.name
         domain = ToolUseDomain(world, options, judge_users="judge" in (options.others or {}))
         place = str(getattr(world, "folder", world.name))
-        source = RowSource(
-            problems_of(place) if options.sources is None else options.sources,
-            partial(to_instance, task=name, world=world.name),
-            options,
-            name=name,
-            overlap_key=domain.overlap_key,
+        self.set_up_rows(
+            domain,
+            replace(options, sources=options.sources or problems_of(place)),
+            partial(to_instance, task=self.name, world=world.name),
             text_of=domain.text_of,
             gold_errors=partial(_gold_errors, domain, options.audit),
         )
-        self.set_up(source, domain, options, name=name)
 
 
 def _gold_errors(

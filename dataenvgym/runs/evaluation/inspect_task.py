@@ -77,7 +77,7 @@ class InspectTask(Task):
                 f"name is {options.name!r}, expected PACKAGE/TASK, such as inspect_evals/gsm8k"
             )
         self.arguments = dict(options.arguments)
-        self.set_up(None, None, options, name=options.name)
+        self.set_up(None, None, options)
 
     @property
     def splits(self) -> tuple[Split, ...]:

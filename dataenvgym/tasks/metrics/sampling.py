@@ -114,10 +114,9 @@ def draw_samples(
                     part = files.part(sample, number)
                     with (
                         attempts_for(files.directory.name, f"sample-{sample:03d}"),
-                        metered(predictor, files, part) as student,
+                        metered(files, part) as completed,
                     ):
-                        completed = tried.attempt(student, asked, sampling=sampling)
-                        student.saw(completed)
+                        completed += tried.attempt(predictor, asked, sampling=sampling)
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
                     write_jsonl(part, (kept[instance.id] for instance in chunk))
@@ -135,9 +134,8 @@ def _evaluate_whole(
     ):
         return
     name = f"task {task.name!r}"
-    with metered(predictor, files, files.part(0, 0)) as student:
-        completed = evaluated_by(task, student)
-        student.saw(completed)
+    with metered(files, files.part(0, 0)) as completed:
+        completed += evaluated_by(task, predictor)
     if not completed:
         raise EvaluationError(f"{name} evaluated no problem, expected at least one")
     check_ids([c.instance for c in completed], name)

@@ -7,23 +7,14 @@ of each speaker, in all and for each problem.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
-from dataenvgym.interfaces import (
-    Failure,
-    ForwardingPredictor,
-    PredictorInterface,
-    Reply,
-    SamplingParameters,
-    can,
-)
-from dataenvgym.records import CompletedTaskInstance, Conversation, Model
+from dataenvgym.records import CompletedTaskInstance, Model
+from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import Costs, Usage, add_costs
 from dataenvgym.storage import read_model, write_json
 from dataenvgym.tasks.metrics.files import EvaluationFiles
@@ -81,77 +72,9 @@ class EvaluationCosts(Model):
     problems: dict[str, Costs]
 
 
-class MeteredStudent(ForwardingPredictor):
-    """Answers with a predictor, and adds up the usage of its replies, however it is asked.
-
-    Attributes:
-        costs: of the tries in `saw`, see `SampleUsage`.
-    """
-
-    def __init__(self, predictor: PredictorInterface) -> None:
-        super().__init__(predictor)
-        self.title = getattr(predictor, "title", type(predictor).__name__)
-        if can(predictor, "train_each", "predict_each"):
-            self.train_each, self.predict_each = predictor.train_each, self._predict_each
-        self.usage = StudentUsage()
-        self.costs: dict[str, Costs] = {}
-        self._lock = threading.Lock()
-
-    def saw(self, completed: Sequence[CompletedTaskInstance]) -> None:
-        """Keep what each try took."""
-        self.costs = {done.instance.id: done.costs for done in completed}
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        """Ask for the replies, and hear them."""
-        return self._heard(super().predict(conversations, sampling))
-
-    def own_submit(
-        self, conversation: Conversation, sampling: SamplingParameters
-    ) -> Future[Reply | Failure]:
-        """Ask for one reply, and hear it when it comes."""
-        future: Future[Reply | Failure] = self._predictor.submit(conversation, sampling)
-
-        def hear(done: Future[Reply | Failure]) -> None:
-            if not done.cancelled() and done.exception() is None:
-                self._heard([done.result()])
-
-        future.add_done_callback(hear)
-        return future
-
-    def _predict_each(
-        self,
-        adapters: Sequence[Path | None],
-        conversations: Sequence[Conversation],
-        sampling: SamplingParameters,
-    ) -> list[Reply | Failure]:
-        replies: list[Reply | Failure] = self._predictor.predict_each(
-            adapters, conversations, sampling
-        )
-        self._heard(replies)
-        return replies
-
-    def _heard(self, replies: Sequence[Reply | Failure]) -> Sequence[Reply | Failure]:
-        # what is not a list of replies is refused where the predictor is asked
-        for reply in replies if isinstance(replies, Sequence) else ():
-            if isinstance(reply, Reply):
-                tokens = (reply.prompt_tokens, reply.completion_tokens)
-                known = StudentUsage(replies=1)
-                if tokens[0] is not None and tokens[1] is not None:
-                    known = StudentUsage(
-                        replies=1, counted=1, prompt_tokens=tokens[0], completion_tokens=tokens[1]
-                    )
-                with self._lock:
-                    self.usage += known
-        return replies
-
-
 @contextmanager
-def metered(
-    predictor: PredictorInterface, files: EvaluationFiles, part: Path
-) -> Iterator[MeteredStudent]:
-    """The predictor, whose usage is written at the end of the block, before the file `part`.
+def metered(files: EvaluationFiles, part: Path) -> Iterator[list[CompletedTaskInstance]]:
+    """Write the usage of the tries that the block puts into the list, before the file `part`.
 
     If the part is there already, its failed samples are asked again: the student's usage is added,
     and the costs of these samples are replaced.
@@ -160,14 +83,29 @@ def metered(
     before = SampleUsage(costs=None if part.exists() else {})
     if part.exists() and path.exists():
         before = _read(path)
-    student = MeteredStudent(predictor)
+    tries: list[CompletedTaskInstance] = []
     begun = time.perf_counter()
-    yield student
-    seconds = StudentUsage(seconds=round(time.perf_counter() - begun, 3))
-    usage = before + student.usage + seconds
-    is_unknown = before.costs is None or (student.usage.replies and not any(student.costs.values()))
-    costs = None if is_unknown else {**(before.costs or {}), **student.costs}
+    yield tries
+    seconds = round(time.perf_counter() - begun, 3)
+    usage = before + _students(tries, seconds)
+    is_unknown = before.costs is None or any(c.error is None and not c.usage for c in tries)
+    took = (before.costs or {}) | {done.instance.id: done.costs for done in tries}
+    costs = None if is_unknown else took
     write_json(path, SampleUsage(**usage.model_dump(), costs=costs))
+
+
+def _students(tries: Sequence[CompletedTaskInstance], seconds: float) -> StudentUsage:
+    replies = [usage for done in tries for usage in done.usage.get(STUDENT, ())]
+    counted = [usage for usage in replies if usage.tokens is not None]
+    # a task of another class does not say its usage
+    silent = [c.transcript for c in tries if c.error is None and not c.usage]
+    return StudentUsage(
+        replies=len(replies) + sum(m.role == "assistant" for shown in silent for m in shown),
+        counted=len(counted),
+        prompt_tokens=sum(usage.prompt_tokens or 0 for usage in counted),
+        completion_tokens=sum(usage.completion_tokens or 0 for usage in counted),
+        seconds=seconds,
+    )
 
 
 def usage_of(files: EvaluationFiles, samples: int) -> StudentUsage | None:

@@ -216,7 +216,7 @@ class BFCLMultiTurnTask(Task):
             overlap_key=domain.overlap_key,
             rows=partial(_rows, category=options.category),
         )
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up(source, domain, options)
 
 
 def _constant(path: Path, name: str) -> Any:

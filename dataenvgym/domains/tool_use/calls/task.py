@@ -77,15 +77,14 @@ class BFCLTask(Task):
     @takes(BFCLOptions)
     def __init__(self, options: BFCLOptions) -> None:
         domain = CallsDomain(partial(training_problems, self), options)
-        source = RowSource.of(
+        self.set_up_rows(
+            domain,
             options,
             partial(bfcl_instance, task=options.name, plain_names=options.plain_names),
-            domain,
             rows=partial(bfcl_rows, subset=options.subset),
             text_of=domain.text_of,
             gold_errors=partial(gold_errors, domain),
         )
-        self.set_up(source, domain, options, name=options.name)
 
 
 class APIBankTask(Task):
@@ -106,16 +105,15 @@ class APIBankTask(Task):
             verdict=own.verdict,
             max_turns=options.max_turns,
         )
-        source = RowSource.of(
+        self.set_up_rows(
+            domain,
             options,
             partial(api_bank_instance, task=options.name),
-            domain,
             overlap_key=_opening,
             rows=self._files.rows,
             text_of=domain.text_of,
             gold_errors=partial(gold_errors, domain),
         )
-        self.set_up(source, domain, options, name=options.name)
 
     def _all_tools(self) -> Sequence[Tool]:
         assert isinstance(self.source, RowSource)

@@ -14,7 +14,6 @@ from dataenvgym.options import takes
 from dataenvgym.tasks.base import Task, training_problems
 from dataenvgym.tasks.domain import gold_errors
 from dataenvgym.tasks.options import FileOptions, TaskOptions
-from dataenvgym.tasks.row_source import RowSource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,5 +60,4 @@ class PlansTask(Task):
             best_match=options.best_match,
         )
         errors = partial(gold_errors, domain)
-        source = RowSource.of(options, read, domain, gold_errors=errors, keeps_test_apart=True)
-        self.set_up(source, domain, options, name=options.name)
+        self.set_up_rows(domain, options, read, gold_errors=errors, keeps_test_apart=True)

@@ -165,8 +165,8 @@ class Tau2Task(Task):
     def __init__(self, options: Tau2Options) -> None:
         package = Tau2Package(options.domain, options.domain_options)
         world = Tau2World(options.domain, package.environment)
-        name = f"tau2_{options.domain}" if options.name is None else options.name
+        self.name = options.name or f"tau2_{options.domain}"
         has_judge = "judge" in (options.others or {})
         domain = Tau2Domain(world, options, max_steps=options.max_steps, judge_users=has_judge)
-        source = Tau2Source(options, package, domain, name=name)
-        self.set_up(source, domain, options, name=name)
+        source = Tau2Source(options, package, domain, name=self.name)
+        self.set_up(source, domain, options)
