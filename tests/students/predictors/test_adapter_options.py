@@ -57,30 +57,19 @@ OPTIONS = [
 ]  # fmt: skip
 REFUSED = [
     {"init_lora_weights": "pissa"},
-    {"init_lora_weights": "pissa_niter_4"},
-    {"init_lora_weights": "olora"},
-    {"init_lora_weights": "eva"},
     {"lora_bias": True, "target_modules": ["q_proj"]},
     {"layer_replication": [[0, 2], [1, 2]], "target_modules": ["q_proj"]},
     {"trainable_token_indices": [3, 4], "target_modules": ["q_proj"]},
-    {"target_parameters": ["up_proj.weight"]},
-    {"alora_invocation_tokens": [5]},
-    {"use_qalora": True},
-    {"ensure_weight_tying": True},
     {"task_type": "SEQ_CLS"},
     {"lora_alpha": None},
     {"lora_alpha": "16"},
     {"r": 0},
-    {"r": None},
-    {"r": "8"},
-    {"use_rslora": "yes"},
     {"use_dora": 1},
     {"target_modules": None},
     {"rank_pattern": {"(a|a)*$": 3}},
     {"rank_pattern": {"q_proj": None}},
     {"alpha_pattern": ["q_proj"]},
     {"bias": "some"},
-    {"peft_type": "IA3"},
     {"peft_type": "LOHA"},
     {"option_of_tomorrow": {"x": 1}},
 ]
@@ -223,7 +212,7 @@ def test_an_adapter_of_another_student_is_refused_and_its_base_named(
         InProcessPredictor(tiny_student, adapter=folder).predict(ASKED, GREEDY)
 
 
-@pytest.mark.parametrize("targets", ["q_proj,lm_head", "all", "embed_tokens, up_proj"])
+@pytest.mark.parametrize("targets", ["q_proj,lm_head", "embed_tokens, up_proj"])
 def test_a_trained_adapter_answers_like_the_model_that_was_trained(student, tmp_path, targets):
     trainer = InProcessTrainer(
         threads=1, lora_target=targets, lora_rank=4, learning_rate=0.01, num_train_epochs=4

@@ -23,36 +23,9 @@ from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import IGNORED
 from dataenvgym.students.trainers.in_process import prepare
+from tests.students.predictors.chat_templates import TEMPLATES
 
-# Qwen3's template, without its tools
-QWEN3 = """\
-{%- if messages[0].role == 'system' %}
-    {{- '<|im_start|>system\\n' + messages[0].content + '<|im_end|>\\n' }}
-{%- endif %}
-{%- set ns = namespace(last=messages|length - 1) %}
-{%- for message in messages[::-1] %}
-    {%- if message.role == "user" and ns.last == messages|length - 1 %}
-        {%- set ns.last = messages|length - 1 - loop.index0 %}
-    {%- endif %}
-{%- endfor %}
-{%- for message in messages %}
-    {%- if message.role == "user" or (message.role == "system" and not loop.first) %}
-        {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
-    {%- elif message.role == "assistant" %}
-        {%- set content = message.content.split('</think>')[-1].lstrip('\\n') %}
-        {{- '<|im_start|>assistant\\n' }}
-        {%- if loop.last and loop.index0 > ns.last %}
-            {{- '<think>\\n\\n</think>\\n\\n' }}
-        {%- endif %}
-        {{- content + '<|im_end|>\\n' }}
-    {%- endif %}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\\n' }}
-    {%- if enable_thinking is defined and enable_thinking is false %}
-        {{- '<think>\\n\\n</think>\\n\\n' }}
-    {%- endif %}
-{%- endif %}"""
+QWEN3 = TEMPLATES["thoughts of earlier turns are left out"]
 # Granite's switch: another system message
 GRANITE = (
     "{% if messages[0].role != 'system' %}<|system|>You answer.{% if thinking %} Think first{% "
@@ -125,7 +98,7 @@ def test_training_and_evaluation_see_the_same_tokens(qwen, tmp_path, name, kwarg
     assert text.endswith("<think>\n\n</think>\n\n") == (kwargs == OFF)
     learned = tokenizer.decode(tokens[len(prompt) :])
     before = "" if kwargs == OFF else THOUGHT if "thought" in name else THOUGHT.replace("hm", "")
-    assert learned == f"{before}2<|im_end|>\n"
+    assert learned == f"{before}2<|end|>"
 
 
 def test_the_template_itself_renders_the_same_prompt(qwen):
@@ -207,15 +180,12 @@ def test_what_llama_factory_cannot_express_is_refused_before_the_run(qwen, grani
     with pytest.raises(ConfigurationError, match=differ):
         make(qwen, {"enable_thinking": 0})
     # nor does LLaMA-Factory leave the prompt as this template does
-    other = QWEN3.replace(
-        "'<think>\\n\\n</think>\\n\\n' }}\n    {%- endif %}\n{%- endif",
-        "'' }}{%- endif %}{%- endif",
-    )
+    other = QWEN3.replace("{{ '<think>\n\n</think>\n\n' }}", "")
     assert other != QWEN3
     with pytest.raises(ConfigurationError, match=differ):
         make(make_student(tmp_path / "other", chat_template=other), OFF)
     # LLaMA-Factory finds no thought in these replies, so it would not add one
-    silent = QWEN3.replace("loop.last and loop.index0 > ns.last", "false")
+    silent = QWEN3.replace("loop.index0 > ns.last and", "false and")
     student = make_student(tmp_path / "silent", chat_template=silent)
     with pytest.raises(ConfigurationError, match=differ):
         make(student, OFF)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.errors import AdapterError, ConfigurationError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.students.predictors import InProcessPredictor
@@ -105,8 +105,3 @@ def test_a_training_that_fails_forgets_nothing(predictor, tmp_path, monkeypatch)
     with pytest.raises(OSError, match="no disk"):
         trained(predictor, tmp_path / "three")
     assert predictor.former_adapter() == tmp_path / "one" / "adapter"
-
-
-def test_a_folder_without_an_adapter_is_refused(predictor, tmp_path):
-    with pytest.raises(AdapterError, match=str(tmp_path)):
-        predictor.with_adapter(tmp_path)

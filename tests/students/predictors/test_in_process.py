@@ -133,24 +133,7 @@ def test_several_tokens_may_end_a_reply(make_student, tmp_path):
         assert reply.finish_reason == "stop" or letter not in old
 
 
-def test_a_student_without_a_chat_template_is_refused_by_name(make_student, tmp_path):
-    student = InProcessPredictor(make_student(tmp_path, chat_template=None))
-    with pytest.raises(ConfigurationError, match="has no chat template"):
-        student.predict(ASKED, GREEDY)
-
-
 # --- learning ---
-
-
-def test_training_changes_the_answers_and_reset_gives_the_base_back(predictor, tmp_path):
-    base = logits(predictor)
-    assert predictor.has_learned is False
-    predictor.train(DATA, run(tmp_path))
-    assert not torch.equal(logits(predictor), base)
-    assert predictor.has_learned is True
-    predictor.reset()
-    assert torch.equal(logits(predictor), base)
-    assert predictor.has_learned is False
 
 
 def test_a_student_learns_what_it_is_taught(tiny_student, tmp_path):
@@ -283,17 +266,11 @@ def test_a_saved_adapter_can_be_loaded_by_any_predictor_of_the_student(
     untouched = logits(other)
     other.load(tmp_path / "saved")
     assert torch.equal(logits(other), logits(predictor))
+    assert other.has_learned
     other.reset()
     assert torch.equal(logits(other), untouched)
+    assert not other.has_learned
     assert not torch.equal(logits(predictor), untouched)  # two students in one process
-
-
-def test_a_student_that_has_learned_nothing_is_saved_and_loaded_as_such(predictor, tmp_path):
-    base = logits(predictor)
-    predictor.save(tmp_path / "saved")
-    predictor.train(DATA, run(tmp_path / "run"))
-    predictor.load(tmp_path / "saved")
-    assert torch.equal(logits(predictor), base)
 
 
 def test_an_adapter_that_cannot_be_loaded_leaves_the_student_as_it_was(
@@ -345,9 +322,8 @@ def test_a_tool_format_is_part_of_who_the_student_is_unless_it_is_the_usual_one(
 def test_a_pocket_student_writes_calls_in_its_pretraining_format_by_default():
     assert InProcessPredictor("pocket").tool_format == "llama_factory"
     tools = InProcessPredictor("pocket-tools-v1")
-    assert tools.tool_format == tools.describe()["tool_format"] == "pocket"
-    assert pickle.loads(pickle.dumps(tools)).tool_format == "pocket"
-    assert InProcessPredictor("pocket-tools-v1", tool_format="hermes").tool_format == "hermes"
+    for student in (tools, pickle.loads(pickle.dumps(tools))):
+        assert student.tool_format == student.describe()["tool_format"] == "pocket"
 
 
 def test_it_is_trained_on_tools_as_it_is_asked_about_them(tiny_student, tmp_path):

@@ -94,24 +94,6 @@ def test_greedy_replies_are_those_of_transformers(kind):
             assert reply.tokens == with_transformers(model, prompt, limit, ends)
 
 
-def test_a_model_too_large_to_pack_a_copy_gives_the_same_replies(monkeypatch):
-    prompts = prompts_of(random.Random(3))
-    replies = []
-    for limit in (generation.MOST_PACKED, 0):
-        monkeypatch.setattr(generation, "MOST_PACKED", limit)
-        replies.append(greedy_replies(made(MODELS["qwen2"]), prompts))
-    assert replies[0] == replies[1]
-
-
-def test_packed_weights_are_dropped_and_packed_again_when_needed():
-    model, prompts = made(MODELS["llama"]), prompts_of(random.Random(3))
-    before = greedy_replies(model, prompts)
-    assert model in large.PACKS
-    large.release_memory()
-    assert not large.PACKS
-    assert greedy_replies(model, prompts) == before
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_packed_product_is_the_plain_one_up_to_rounding(dtype, monkeypatch):
     generator = torch.Generator().manual_seed(0)

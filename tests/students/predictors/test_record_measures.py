@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from dataenvgym.errors import ConfigurationError, UnsupportedStageError
-from dataenvgym.interfaces import ForwardingPredictor, TrainingRun, can
+from dataenvgym.interfaces import TrainingRun
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TextDatum, Tool, ToolCall
 from dataenvgym.storage import hash_files
-from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer, record_measures
 from dataenvgym.students.trainers.in_process import training
 
@@ -135,9 +135,3 @@ def test_options_and_records_that_cannot_be_measured_are_refused(predictor):
     predictor.trainer.config = predictor.trainer.config.with_options(use_dora=True)
     with pytest.raises(UnsupportedStageError, match="use_dora is True"):
         predictor.influences(USEFUL, [GOLD], warmup=GOLD, epochs=1)
-
-
-def test_a_forwarding_predictor_measures_if_its_predictor_does(predictor):
-    assert can(ForwardingPredictor(predictor), "losses", "influences")
-    silent = ForwardingPredictor(ScriptedPredictor(lambda conversation: ""))
-    assert not can(silent, "losses", "influences")

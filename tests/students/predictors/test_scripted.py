@@ -3,11 +3,9 @@ import pytest
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import (
     Failure,
-    Reply,
-    SamplingParameters,
     TrainingRun,
 )
-from dataenvgym.records import Conversation, Message, SupervisedDatum
+from dataenvgym.records import Conversation, SupervisedDatum
 from dataenvgym.students.predictors import ScriptedPredictor
 
 DATA = [SupervisedDatum(instruction="q", output="a")] * 3
@@ -16,12 +14,6 @@ DATA = [SupervisedDatum(instruction="q", output="a")] * 3
 def echo(conversation: Conversation) -> str | Failure:
     text = conversation[-1].content
     return Failure(reason="no idea") if text == "?" else text.upper()
-
-
-def test_it_answers_by_its_function_and_keeps_the_order():
-    asked = [(Message(role="user", content=text),) for text in ("a", "?", "b")]
-    replies = ScriptedPredictor(echo).predict(asked, SamplingParameters())
-    assert replies == [Reply(text="A"), Failure(reason="no idea"), Reply(text="B")]
 
 
 def test_it_counts_its_trainings_and_takes_them_up_again(tmp_path):

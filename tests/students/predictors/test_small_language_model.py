@@ -6,11 +6,9 @@ import pytest
 
 from dataenvgym.interfaces import SamplingParameters, TrainingRun
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum, Tool, ToolCall
-from dataenvgym.records.tool_formats import TOOL_FORMATS, read_reply
+from dataenvgym.records.tool_formats import read_reply
 from dataenvgym.storage import read_json, write_json
-from dataenvgym.students.llama_factory import read_dataset, write_dataset
 from dataenvgym.students.predictors import InProcessPredictor, generation
-from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers import InProcessTrainer, compute
 from dataenvgym.students.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.students.trainers.student import load_tokenizer
@@ -43,22 +41,6 @@ ERRAND = ChatDatum(
         Message(role="assistant", content="It is 24."),
     ),
 )
-
-
-def test_hermes_writes_tools_into_chatml_with_the_same_tokens_for_training(tiny_smollm, tmp_path):
-    tokenizer, form = load_tokenizer(str(tiny_smollm)), TOOL_FORMATS["hermes"]
-    dataset = write_dataset(tmp_path, [ERRAND], tool_format=form)
-    (example,) = supervised_examples(list(read_dataset(tmp_path, dataset.name)), tokenizer, 4096)
-    asked = [ERRAND.conversation[:i] for i in (1, 3)]
-    for prompt in encode_prompts(tokenizer, asked, form, context=None):
-        assert example.tokens[: len(prompt)] == prompt
-    said = tokenizer.decode([token for token in example.labels if token != IGNORED])
-    call, answer = said.split("<|im_end|>\n", 1)
-    assert form.parse(call) == ERRAND.messages[1]
-    assert answer == "It is 24.<|im_end|>\n"
-    text = tokenizer.decode(example.tokens)
-    assert text.startswith("<|im_start|>system\n# Tools\n\nYou may call")
-    assert "<|im_start|>user\n<tool_response>\n24\n</tool_response><|im_end|>\n" in text
 
 
 @pytest.mark.slow

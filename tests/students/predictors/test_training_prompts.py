@@ -237,7 +237,7 @@ def test_a_student_with_such_a_template_learns_conversations(make_student, tmp_p
         student,
         InProcessTrainer(threads=1, num_train_epochs=1, cutoff_len=512, learning_rate=0.01),
     )
-    chats = [messages for messages in conversations() if len(messages) > 3][:4]
+    chats = [messages for messages in conversations() if len(messages) > 3][:2]
     asked = [messages[:-1] for messages in chats]
     replies = [predictor.predict(asked, SamplingParameters(max_tokens=4))]
     for kind in range(6):

@@ -17,7 +17,7 @@ from dataenvgym.records import (
 from dataenvgym.records.tool_formats import COMPLETION
 from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers.completions import as_completions
-from dataenvgym.students.trainers.examples import IGNORED, scored_examples, supervised_examples
+from dataenvgym.students.trainers.examples import scored_examples, supervised_examples
 from dataenvgym.students.trainers.student import load_tokenizer
 
 TALK = (Message(role="user", content="1+1?"), Message(role="assistant", content="2"))
@@ -36,15 +36,6 @@ def beginning(tiny_student, tmp_path_factory):
     backend.post_processor = TemplateProcessing(single="<|tool|> $A", special_tokens=known)
     backend.save(str(folder / "tokenizer.json"))
     return str(folder)
-
-
-def test_the_prompt_and_its_completion_are_all_that_is_trained_on(tiny_student):
-    tokenizer = load_tokenizer(str(tiny_student), template="empty")
-    (record,) = as_completions([SUPERVISED], str(tiny_student))
-    (example,) = supervised_examples([record], tokenizer, 512)
-    assert tokenizer.decode(example.tokens) == "Add.\n\n1+1?\n\n= 2<|end|>"
-    learned = [label for label in example.labels if label != IGNORED]
-    assert tokenizer.decode(learned) == " 2<|end|>"
 
 
 @pytest.mark.parametrize("name", ["tiny_student", "beginning"])

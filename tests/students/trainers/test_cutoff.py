@@ -16,6 +16,11 @@ SUPERVISED = {"instruction": "2", "output": LONG}
 PREFERENCE = {"kind": "preference", "instruction": "2", "chosen": "3", "rejected": LONG}
 KTO = {"kind": "kto", "instruction": "2", "output": LONG, "desirable": True}
 TEXT = {"kind": "text", "text": LONG}
+ASKED, SAID = {"role": "user", "content": "2"}, {"role": "assistant", "content": "3"}
+LAST = {**SAID, "content": LONG}
+CHAT = {"kind": "chat", "messages": [ASKED, SAID, ASKED, LAST]}
+SEGMENTS = {"kind": "preference", "messages": [ASKED], "chosen": [SAID, ASKED, LAST],
+            "rejected": [{**SAID, "content": "4"}, ASKED, SAID]}  # fmt: skip
 
 
 def told_of(record: Record, folder: Path, student: Path, *others: Record, **options: Any) -> Told:
@@ -29,7 +34,15 @@ def told_of(record: Record, folder: Path, student: Path, *others: Record, **opti
 
 @pytest.mark.parametrize(
     ("record", "stage"),
-    [(SUPERVISED, "sft"), (PREFERENCE, "dpo"), (PREFERENCE, "rm"), (KTO, "kto"), (TEXT, "pt")],
+    [
+        (SUPERVISED, "sft"),
+        (CHAT, "sft"),
+        (SEGMENTS, "dpo"),
+        (PREFERENCE, "dpo"),
+        (PREFERENCE, "rm"),
+        (KTO, "kto"),
+        (TEXT, "pt"),
+    ],
 )
 def test_records_that_are_cut_are_counted_and_if_all_are_cut_only_texts_go_on(
     tmp_path, tiny_student, record, stage

@@ -3,9 +3,7 @@ from typing import Any
 import pytest
 
 from dataenvgym.records import (
-    ChatDatum,
     KTODatum,
-    Message,
     PreferenceDatum,
     SupervisedDatum,
     TextDatum,
@@ -27,30 +25,6 @@ def learned(example: Example, tokenizer: Any) -> str:
         label in (IGNORED, t) for t, label in zip(example.tokens, example.labels, strict=True)
     )
     return str(tokenizer.decode([label for label in example.labels if label != IGNORED]))
-
-
-def test_only_the_reply_and_its_end_are_learned(tokenizer):
-    record = SupervisedDatum(instruction="1+1", input="=", output="2", system="s")
-    (example,) = supervised_examples([record], tokenizer, 100)
-    assert tokenizer.decode(example.tokens) == (
-        "<|system|>s<|end|><|user|>1+1\n=<|end|><|assistant|>2<|end|>"
-    )
-    assert learned(example, tokenizer) == "2<|end|>"
-
-
-def test_every_reply_of_a_conversation_is_learned(tokenizer):
-    chat = ChatDatum(
-        messages=(
-            Message(role="user", content="a"),
-            Message(role="assistant", content="A"),
-            Message(role="user", content="b"),
-            Message(role="assistant", content="B"),
-        )
-    )
-    same = SupervisedDatum(instruction="b", output="B", history=(("a", "A"),))
-    for record in (chat, same):
-        (example,) = supervised_examples([record], tokenizer, 100)
-        assert learned(example, tokenizer) == "A<|end|>B<|end|>"
 
 
 @pytest.mark.parametrize(
@@ -75,17 +49,6 @@ def test_long_conversations_are_cut_turn_by_turn(tokenizer):
     assert learned(example, tokenizer).startswith("A<|end|>BBB")
 
 
-def test_both_sides_of_a_preference_have_the_same_prompt(tokenizer):
-    record = PreferenceDatum(
-        instruction="q", chosen="yes", rejected="no!!", history=(("a", "A"),), system="s"
-    )
-    (pair,) = preference_examples([record], tokenizer, 100)
-    assert learned(pair.chosen, tokenizer) == "yes<|end|>"  # the earlier reply is not learned
-    assert learned(pair.rejected, tokenizer) == "no!!<|end|>"
-    prompts = [e.tokens[: e.labels.count(IGNORED)] for e in (pair.chosen, pair.rejected)]
-    assert prompts[0] == prompts[1]
-
-
 def test_the_longer_side_decides_where_a_pair_is_cut(tokenizer):
     record = PreferenceDatum(instruction="q" * 30, chosen="y", rejected="n" * 9)
     (pair,) = preference_examples([record], tokenizer, 24)
@@ -103,14 +66,6 @@ def test_a_judged_answer_is_compared_with_the_one_of_the_record_before(tokenizer
         tokenizer.decode(judged[1].mismatched.tokens) == "<|user|>q1<|end|><|assistant|>a0<|end|>"
     )
     assert [j.desirable for j in judged] == [False, True, False]
-
-
-def test_a_text_is_learned_whole_with_its_end(tokenizer):
-    long, short = text_examples(
-        [TextDatum(text="abcdef"), TextDatum(text="x")], tokenizer, 4, packing=False
-    )
-    assert learned(short, tokenizer) == "x<|end|>"
-    assert learned(long, tokenizer) == "abcd"
 
 
 def test_packed_texts_fill_blocks_and_the_remainder_is_left_out(tokenizer):

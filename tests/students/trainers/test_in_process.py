@@ -1,4 +1,3 @@
-import json
 import math
 import os
 import re
@@ -27,7 +26,6 @@ from dataenvgym.records import (
     SupervisedDatum,
     TextDatum,
     TrainingDatum,
-    parse_training_datum,
 )
 from dataenvgym.storage import hash_files, read_json, read_jsonl
 from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
@@ -97,54 +95,20 @@ def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
     ]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_same_seed_gives_the_same_adapter_bit_for_bit(tmp_path, tiny_student, divided, threads):
+@pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 2}, {"lora_dropout": 0.2}])
+def test_the_same_seed_gives_the_same_adapter_and_the_global_generator_is_left_alone(
+    tmp_path, tiny_student, options, monkeypatch
+):
+    # even the batches of a tiny student are divided
+    monkeypatch.setattr("dataenvgym.students.trainers.loop._WORTH_A_PART", 1)
     hashes = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         torch.rand(3)  # whatever else draws from the global generator
-        hashes.append(hash_files(train(tmp_path / name, tiny_student, seed=seed, threads=threads)))
+        state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+        hashes.append(hash_files(train(tmp_path / name, tiny_student, seed=seed, **options)))
+        assert torch.equal(torch.random.get_rng_state(), state)
+        assert torch.get_num_threads() == threads
     assert hashes[0] == hashes[1] != hashes[2]
-
-
-def test_dropout_is_seeded_too(tmp_path, tiny_student):
-    hashes = {
-        hash_files(train(tmp_path / name, tiny_student, lora_dropout=0.2)) for name in ("a", "b")
-    }
-    assert len(hashes) == 1
-    assert hash_files(train(tmp_path / "c", tiny_student)) not in hashes
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_the_global_generator_and_thread_count_are_left_alone(tmp_path, tiny_student, dropout):
-    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    train(tmp_path, tiny_student, lora_dropout=dropout)
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert torch.get_num_threads() == threads
-
-
-@pytest.fixture
-def divided(monkeypatch):
-    """Even the batches of a tiny student are divided."""
-    monkeypatch.setattr("dataenvgym.students.trainers.loop._WORTH_A_PART", 1)
-
-
-def test_how_a_batch_is_divided_does_not_change_its_loss(tmp_path, tiny_student, divided):
-    one = losses(train(tmp_path / "1", tiny_student, threads=1))
-    three = losses(train(tmp_path / "3", tiny_student, threads=3))
-    assert one == pytest.approx(three, rel=1e-3)
-
-
-def test_accumulated_batches_are_one_larger_batch(tmp_path, tiny_student):
-    options = {"max_steps": 4, "learning_rate": 1e-3}
-    large = train(tmp_path / "large", tiny_student, per_device_train_batch_size=10, **options)
-    small = train(
-        tmp_path / "small",
-        tiny_student,
-        per_device_train_batch_size=5,
-        gradient_accumulation_steps=2,
-        **options,
-    )
-    assert losses(large) == pytest.approx(losses(small), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -211,25 +175,6 @@ def test_a_clipped_training_begins_at_the_weights_and_moves_less(tmp_path, tiny_
     assert -0.4 - 1e-6 <= losses(adapter)[-1] < -0.3
 
 
-@pytest.mark.parametrize("clip", [None, 0.2])
-def test_neither_division_nor_accumulation_changes_the_effect_of_weights(
-    tmp_path, tiny_student, divided, clip
-):
-    options = {"scored_clip": clip, "learning_rate": 1e-3, "max_steps": 4}
-    ways = (
-        {"threads": 1, "per_device_train_batch_size": 10},
-        {"threads": 3, "per_device_train_batch_size": 10},
-        # the last of three batches is smaller
-        {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 3},
-    )
-    one, *others = (
-        losses(train(tmp_path / str(i), tiny_student, SCORED, **options, **way))
-        for i, way in enumerate(ways)
-    )
-    for other in others:
-        assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
-
-
 def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path, tiny_student):
     told: list[str] = []
     records = [*SCORED[:2], scored(7, ("long" * 20, 1.0))]
@@ -241,35 +186,6 @@ def test_a_run_is_warned_of_turns_that_are_cut_off(tmp_path, tiny_student):
 
 
 LONG = "long" * 20
-ASKED = {"role": "user", "content": "2"}
-SAID = {"role": "assistant", "content": "3"}
-
-
-@pytest.mark.parametrize(
-    "cut",
-    [
-        {"kind": "chat", "messages": [ASKED, SAID, ASKED, {**SAID, "content": LONG}]},
-        {
-            "kind": "preference",
-            "messages": [ASKED],
-            "chosen": [SAID, ASKED, {**SAID, "content": LONG}],
-            "rejected": [{**SAID, "content": "4"}, ASKED, SAID],
-        },
-        {"kind": "text", "text": LONG},
-    ],
-    ids=["chat", "segments", "text"],
-)
-def test_a_run_is_warned_of_records_that_are_cut(tmp_path, tiny_student, cut):
-    whole = json.loads(json.dumps(cut).replace(LONG, "5"))
-    records = [parse_training_datum(record) for record in (cut, whole)]
-    told: list[str] = []
-    with hearing_warnings(told.append):
-        train(tmp_path / "cut", tiny_student, records, cutoff_len=30, max_steps=1)
-    (text,) = told
-    assert "1 of 2 records are longer than cutoff_len (30 tokens)" in text
-    with hearing_warnings(told.append):
-        train(tmp_path / "whole", tiny_student, records, cutoff_len=200, max_steps=1)
-    assert told == [text]
 
 
 @pytest.mark.parametrize(
@@ -314,16 +230,6 @@ def test_a_training_that_breaks_down_names_the_step_and_leaves_no_adapter(tmp_pa
     with pytest.raises(TrainingError, match="expected finite"):
         train(tmp_path, tiny_student, learning_rate=1e38, max_grad_norm=0, weight_decay=1e38)
     assert not (tmp_path / "adapter").exists()
-
-
-def test_the_learning_rate_warms_up_and_decays(tmp_path, tiny_student):
-    options = {"lr_scheduler_type": "linear", "learning_rate": 1.0e-3}
-    for name, warmup in (("share", {"warmup_steps": 0.2}), ("steps", {"warmup_steps": 2})):
-        train(tmp_path / name, tiny_student, **options, **warmup)
-        log = list(read_jsonl(tmp_path / name / "trainer_log.jsonl"))
-        rates = [line["learning_rate"] for line in log]
-        expected = [0, 0.5, *(1 - i / 8 for i in range(8))]
-        assert rates == pytest.approx([1e-3 * share for share in expected])
 
 
 @pytest.mark.parametrize(

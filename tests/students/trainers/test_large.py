@@ -29,7 +29,6 @@ from dataenvgym.students.trainers.objectives import (
     Objective,
     ScoredTurns,
     padder,
-    parts_of_equal_size,
 )
 
 CPU = torch.device("cpu")
@@ -173,13 +172,3 @@ def test_layers_with_dropout_stay_with_peft_and_draw_the_same_in_every_training(
             update = Update(1.0, [list(range(len(made)))])
             losses.append(_Gradients(model, made, TrainingConfig(), 1, run).of(update)[0])
     assert losses[0] == losses[1]
-
-
-def test_a_batch_is_cut_into_parts_of_equal_size_whatever_the_threads():
-    rng = random.Random(0)
-    for _ in range(50):
-        sizes = sorted((rng.randint(1, 300) for _ in range(rng.randint(1, 80))), reverse=True)
-        parts = parts_of_equal_size(range(len(sizes)), sizes.__getitem__)
-        assert [i for part in parts for i in part] == list(range(len(sizes)))
-        assert all(parts)
-        assert max(sum(sizes[i] for i in part) for part in parts) <= 512 + 300

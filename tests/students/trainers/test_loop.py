@@ -9,7 +9,7 @@ import torch
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers import loop
-from dataenvgym.students.trainers.adapters import Adapter, new_adapter
+from dataenvgym.students.trainers.adapters import Adapter, new_adapter, speed_up_layers
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import supervised_examples
 from dataenvgym.students.trainers.loop import optimize, warmup_steps
@@ -61,7 +61,12 @@ def transformers_training(
     "options",
     [
         {"lr_scheduler_type": "cosine", "warmup_steps": 3, "weight_decay": 0.1},
-        {"lr_scheduler_type": "linear", "gradient_accumulation_steps": 2, "max_grad_norm": 0.3},
+        {
+            "lr_scheduler_type": "linear",
+            "gradient_accumulation_steps": 2,
+            "max_grad_norm": 0.3,
+            "use_rslora": True,
+        },
     ],
     ids=["cosine", "accumulated"],
 )
@@ -77,6 +82,7 @@ def test_every_step_is_the_one_that_transformers_takes(
     examples = supervised_examples(RECORDS, tokenizer, 60)
 
     ours = new_adapter(base, config)
+    speed_up_layers(ours)
     with workers(2, CPU) as run:
         objective = CrossEntropy(examples, padder(0, CPU))
         log = list(optimize(ours, objective, config, parts=2, run=run))

@@ -5,8 +5,7 @@ import torch
 
 from dataenvgym.errors import AdapterError
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.trainers import adapters as merging
-from dataenvgym.students.trainers.adapters import Adapter, merge, new_adapter, put_on, stacked
+from dataenvgym.students.trainers.adapters import Adapter, merge, new_adapter, stacked
 
 TOKENS = torch.tensor([[3, 70, 80, 90, 1]])
 
@@ -24,51 +23,6 @@ def adapter_for(base: Any, **options: Any) -> Adapter:
         n: torch.randn(w.shape, generator=generator) * 0.1 for n, w in adapter.weights.items()
     }
     return Adapter(adapter.config, weights)
-
-
-@pytest.fixture
-def peft_calls(monkeypatch):
-    """Grows whenever an adapter is merged by PEFT."""
-    calls: list[None] = []
-    by_peft = merging._merge_by_peft
-
-    def counted(base: Any, adapter: Adapter) -> Any:
-        calls.append(None)
-        return by_peft(base, adapter)
-
-    monkeypatch.setattr(merging, "_merge_by_peft", counted)
-    return calls
-
-
-@pytest.mark.parametrize("options", [{}, {"use_rslora": True}], ids=["plain", "rslora"])
-def test_the_sum_is_the_one_that_peft_makes(base, peft_calls, options):
-    adapter = adapter_for(base, **options)
-    ours, theirs = merge(base, adapter), merging._merge_by_peft(base, adapter)
-    assert len(peft_calls) == 1
-    expected = dict(theirs.named_parameters())
-    assert all(torch.equal(p, expected[name]) for name, p in ours.named_parameters())
-
-
-def test_a_merged_adapter_answers_like_a_separate_one(base):
-    adapter = adapter_for(base)
-    apart, together = logits(put_on(base, adapter)), logits(merge(base, adapter))
-    assert torch.allclose(apart, together, atol=1e-4)
-    assert not torch.allclose(together, logits(base), atol=1e-2)
-
-
-def test_the_base_model_is_not_touched(base):
-    before = logits(base)
-    merge(base, adapter_for(base))
-    merging._merge_by_peft(base, adapter_for(base))
-    assert torch.equal(logits(base), before)
-
-
-def test_peft_handles_everything_beyond_plain_lora(base, peft_calls):
-    adapter = adapter_for(base)
-    config = {**adapter.config, "alpha_pattern": {"q_proj": 64}}
-    special = merge(base, Adapter(config, adapter.weights))
-    assert len(peft_calls) == 1
-    assert not torch.equal(logits(special), logits(merge(base, adapter)))
 
 
 def test_an_adapter_that_does_not_fit_is_refused(base):

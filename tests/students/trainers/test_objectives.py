@@ -62,13 +62,6 @@ def test_the_supervised_loss_is_the_one_that_transformers_computes(model, tokeni
         assert whole(objective, model, [0, 1, 2], parts) == pytest.approx(float(expected), abs=1e-5)
 
 
-def test_accumulated_batches_weigh_by_their_learned_tokens(tokenizer):
-    records = [SupervisedDatum(instruction="q", output="a" * n) for n in (2, 7)]
-    examples = supervised_examples(records, tokenizer, 60)
-    objective = CrossEntropy(examples, padder(0, CPU))
-    assert objective.scales([[0], [1]]) == [1 / 11, 1 / 11]  # 2 + 7 letters, and 2 ends
-
-
 def test_the_dpo_loss_follows_its_formula(model, other_model, tokenizer):
     config = TrainingConfig(pref_beta=0.7, pref_ftx=0.3)
     pairs = preference_examples(PREFERENCES, tokenizer, 60)
@@ -131,37 +124,6 @@ def test_dmpo_weighs_the_turns_of_random_dialogues_as_its_formula():
         assert found[1].tolist() == [0.0] * len(expected)
 
 
-def test_a_discounted_pair_follows_its_formula_and_one_turn_is_plain_dpo(
-    model, other_model, tokenizer
-):
-    (tails,) = without_weights([GOOD, BAD], "dpo", segment="tail")
-    (pair,) = preference_examples([tails], tokenizer, 200)
-    with workers(1, CPU) as run:
-        config = TrainingConfig(pref_beta=0.7, pref_discount=0.7)
-        objective = DPO([pair], config, padder(0, CPU), other_model, run)
-    margin = 0.0
-    for side, sign in ((pair.chosen, 1), (pair.rejected, -1)):
-        runs: list[list[int]] = []
-        for i, label in enumerate(side.labels):
-            if label != -100:
-                runs.append([i]) if side.labels[i - 1] == -100 else runs[-1].append(i)
-        assert len(runs) == 3
-        for t, places in enumerate(runs):
-            labels = [x if i in places else -100 for i, x in enumerate(side.labels)]
-            own, other = (log_probability(m, side.tokens, labels) for m in (model, other_model))
-            margin += sign * (1 - 0.7 ** (3 - t)) / (1 - 0.7**3) * (own - other)
-    assert whole(objective, model, [0]) == pytest.approx(
-        math.log1p(math.exp(-0.7 * margin)), abs=1e-4
-    )
-    (single,) = preference_examples(PREFERENCES[:1], tokenizer, 60)
-    with workers(1, CPU) as run:
-        plain, discounted = (
-            DPO([single], TrainingConfig(pref_discount=d), padder(0, CPU), other_model, run)
-            for d in (None, 0.7)
-        )
-    assert whole(plain, model, [0]) == pytest.approx(whole(discounted, model, [0]), abs=1e-6)
-
-
 def dialogue(weight: float, *turns: str) -> ScoredDatum:
     messages = tuple(
         Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(turns)
@@ -171,69 +133,38 @@ def dialogue(weight: float, *turns: str) -> ScoredDatum:
 
 GOOD = dialogue(1.0, "q", "yes", "and?", "a longer answer", "so?", "1")
 BAD = dialogue(0.0, "q", "no", "why?", "z", "?", "zzzz", "!", "more")
+WHOLE = PreferenceDatum(
+    messages=GOOD.messages[:1], system="s", chosen=GOOD.messages[1:], rejected=BAD.messages[1:]
+)
 
 
-def preference_loss(
-    records: Any, model: Any, reference: Any, tokenizer: Any, cutoff: int = 200
-) -> float:
-    pairs = preference_examples(records, tokenizer, cutoff)
+@pytest.mark.parametrize("discount", [None, 0.7])
+@pytest.mark.parametrize(("segment", "n"), [(1, 1), (2, 2), ("tail", 3), (None, 4)])
+def test_the_loss_of_a_segment_sums_over_its_turns(
+    model, other_model, tokenizer, segment, n, discount
+):
+    """From the first turn on to the end of the shorter dialogue: ETO; whole dialogues: DMPO."""
+    config = TrainingConfig(pref_beta=0.7, pref_discount=discount)
+    records: Any = without_weights([GOOD, BAD], "dpo", segment=segment) if segment else [WHOLE]
     with workers(1, CPU) as run:
-        objective = DPO(pairs, TrainingConfig(pref_beta=0.7), padder(0, CPU), reference, run)
-    return whole(objective, model, [0])
+        pairs = preference_examples(records, tokenizer, 200)
+        objective = DPO(pairs, config, padder(0, CPU), other_model, run)
 
+    def margin(record: ScoredDatum) -> float:
+        """log p - log of the reference over the first turns, from the whole conversation."""
+        (scored,) = scored_examples([record], tokenizer, 200)
+        learned = iter(i for i, label in enumerate(scored.example.labels) if label != -100)
+        lengths, total = scored.lengths[:n], 0.0
+        for left, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
+            places = {next(learned) for _ in range(length)}
+            labels = [t if i in places else -100 for i, t in enumerate(scored.example.labels)]
+            logs = (log_probability(m, scored.example.tokens, labels) for m in (model, other_model))
+            share = (1 - discount**left) / (1 - discount ** len(lengths)) if discount else 1.0
+            total += share * (next(logs) - next(logs))
+        return total
 
-def margin_of_turns(record: ScoredDatum, n: int, model: Any, other: Any, tokenizer: Any) -> float:
-    """log p - log of the reference over the first n turns, from the whole conversation."""
-    (scored,) = scored_examples([record], tokenizer, 200)
-    keep = sum(scored.lengths[:n])
-    places = [i for i, label in enumerate(scored.example.labels) if label != -100][:keep]
-    labels = [t if i in places else -100 for i, t in enumerate(scored.example.labels)]
-    own, reference = (log_probability(m, scored.example.tokens, labels) for m in (model, other))
-    return own - reference
-
-
-@pytest.mark.parametrize(("segment", "n"), [(1, 1), (2, 2), ("tail", 3)])
-def test_the_loss_of_a_segment_sums_over_its_turns(model, other_model, tokenizer, segment, n):
-    """From the first turn on to the end of the shorter dialogue: ETO."""
-    records = without_weights([GOOD, BAD], "dpo", segment=segment)
-    better, worse = (
-        margin_of_turns(record, n, model, other_model, tokenizer) for record in (GOOD, BAD)
-    )
-    expected = math.log1p(math.exp(-0.7 * (better - worse)))
-    found = preference_loss(records, model, other_model, tokenizer)
-    assert found == pytest.approx(expected, abs=1e-4)
-
-
-def whole_pair() -> PreferenceDatum:
-    """Both dialogues of different length, whole."""
-    return PreferenceDatum(
-        messages=GOOD.messages[:1],
-        system="s",
-        chosen=GOOD.messages[1:],
-        rejected=BAD.messages[1:],
-    )
-
-
-def test_dialogues_of_different_length_are_compared_whole_as_in_dmpo(model, other_model, tokenizer):
-    better, worse = (
-        margin_of_turns(record, n, model, other_model, tokenizer)
-        for record, n in ((GOOD, 3), (BAD, 4))
-    )
-    expected = math.log1p(math.exp(-0.7 * (better - worse)))
-    found = preference_loss([whole_pair()], model, other_model, tokenizer)
-    assert found == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_turn_of_the_longer_dialogue_that_does_not_fit_is_left_out(tokenizer):
-    record = whole_pair().model_copy(update={"chosen": "yes"})
-    (pair,) = preference_examples([record], tokenizer, 200)
-    (cut,) = preference_examples([record], tokenizer, len(pair.rejected.tokens) - 1)
-    assert cut.chosen == pair.chosen
-    assert tokenizer.decode(cut.rejected.tokens).endswith("<|assistant|>zzzz<|end|>")
-    assert (pair.rejected.n_cut, cut.rejected.n_cut) == (
-        0,
-        len(pair.rejected.tokens) - len(cut.rejected.tokens),
-    )
+    expected = math.log1p(math.exp(-0.7 * (margin(GOOD) - margin(BAD))))
+    assert whole(objective, model, [0]) == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_segment_is_cut_at_the_same_turn_on_both_sides(tokenizer):

@@ -24,12 +24,6 @@ from tests.waiting import eventually, is_cancelled, wait_for
 CPU = torch.device("cpu")
 
 
-def test_a_base_model_is_loaded_once_for_all_who_use_it(tiny_student):
-    first = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
-    assert load_base_model(str(tiny_student), device=CPU, dtype=torch.float32) is first
-    assert load_base_model(str(tiny_student), device=CPU, dtype=torch.bfloat16) is not first
-
-
 def test_a_changed_folder_is_loaded_again(make_student, tmp_path):
     first = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
     make_student(tmp_path, layers=1)
@@ -45,19 +39,6 @@ def test_an_unused_base_model_is_released(make_student, tmp_path):
     del model
     gc.collect()
     assert len(_LOADED) < loaded
-
-
-def test_a_twin_shares_memory_and_keeps_its_changes_to_itself(tiny_student):
-    base = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
-    other = twin(base)
-    ours, theirs = dict(base.named_parameters()), dict(other.named_parameters())
-    assert all(ours[name].data_ptr() == theirs[name].data_ptr() for name in ours)
-    assert other.lm_head.weight is other.model.embed_tokens.weight  # tied, as in the base
-    before = base.model.norm.weight.clone()
-    other.model.norm.weight.data = torch.zeros_like(before)
-    other.model.layers = torch.nn.ModuleList()
-    assert torch.equal(base.model.norm.weight, before)
-    assert len(base.model.layers) == 2
 
 
 def test_a_student_that_is_not_there_is_refused_by_name(tmp_path):

@@ -2,7 +2,7 @@ import pytest
 
 from dataenvgym.errors import UnsupportedStageError
 from dataenvgym.students.llama_factory import TrainingConfig
-from dataenvgym.students.trainers.support import extra_number, refuse_unsupported
+from dataenvgym.students.trainers.support import refuse_unsupported
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,3 @@ def test_known_stages_are_not_refused():
         {"model_name_or_path": "a", "extra": {"ref_model": "a", "ref_model_adapters": "x"}},
     ):
         refuse_unsupported(TrainingConfig(**options))
-
-
-def test_a_number_beyond_the_fields_of_the_options():
-    config = TrainingConfig(extra={"adam_beta2": 0.5})
-    assert extra_number(config, "adam_beta2", 0.9) == 0.5
-    assert extra_number(config, "adam_epsilon", 0.1) == 0.1

@@ -14,11 +14,7 @@ from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum, Trai
 from dataenvgym.storage import hash_files, read_jsonl
 from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.students.trainers import InProcessTrainer, together
-from dataenvgym.students.trainers.compute import workers
-from dataenvgym.students.trainers.in_process import prepare
 from dataenvgym.students.trainers.together import (
-    AdapterGroup,
-    Trainee,
     TrainingRequest,
     train_each,
 )
@@ -115,32 +111,6 @@ def test_the_same_trainings_give_the_same_adapters_bit_for_bit(write):
         hashes.append([hash_files(request.done.result()) for request in requests])
     assert hashes[0] == hashes[1]
     assert len(set(hashes[0])) == 3
-
-
-def test_an_adapter_joins_and_leaves_between_steps(write, base):
-    alone = []
-    trainees = []
-    with workers(1, CPU) as run:
-        group = AdapterGroup(base, run, 1)
-        for k, n in enumerate((3, 6, 4)):
-            trainer, path = write(f"{k}", records(n, k), **MIXED[k % 2])
-            request = TrainingRequest(trainer, path)
-            config = TrainingConfig.read(path)
-            model, objective = prepare(config, CPU, run)
-            trainee = Trainee.of(config, model, objective, request.context)
-            assert trainee is not None
-            trainees.append(trainee)
-            alone.append(log(trainer.train(path)))
-        left: list[list[int]] = []
-        for number in range(20):
-            if number in (0, 2, 5):
-                group.join(trainees[(0, 2, 5).index(number)])
-            left.append([trainees.index(one) for one in group.round()])
-    # 6, 12 and 8 steps, from rounds 0, 2 and 5 on
-    assert {number: own for number, own in enumerate(left) if own} == {5: [0], 12: [2], 13: [1]}
-    for trainee, steps in zip(trainees, alone, strict=True):
-        losses = [step.loss for step in trainee.log]
-        assert losses == pytest.approx([step["loss"] for step in steps], abs=1e-4)
 
 
 def test_a_training_that_fails_leaves_the_others(write):

@@ -3,7 +3,6 @@
 import gc
 import socket
 import threading
-from pathlib import Path
 
 import psutil
 import pytest
@@ -247,22 +246,6 @@ def test_a_garbage_collected_predictor_ends_its_server(make, stand_in, student):
     del predictor
     gc.collect()
     assert not running.is_alive
-
-
-def test_a_predictor_with_another_adapter_shares_the_server(make, adapter, stand_in):
-    first, of_a_round = make(), make(adapter=adapter("a"))
-    assert [ask(first, "x"), ask(of_a_round, "x")] == [
-        f"{first.student}|x",
-        f"{adapter('a')}|x",
-    ]
-    assert first.server is of_a_round.server
-    assert len(stand_in.lives) == 1
-
-
-def test_a_student_without_a_layer_that_would_do_has_no_adapter_of_zeros(make, student, stand_in):
-    (Path(student) / "model.safetensors").unlink()
-    assert make().served_name == "student"
-    assert stand_in.events("load") == []
 
 
 def test_a_student_answers_under_zeros_as_if_it_had_no_adapter(tiny_student, tmp_path):

@@ -72,12 +72,6 @@ def test_tools_are_sent_as_text(make, student):
     assert reply == Reply(text=f"{student}|{last.content}")
 
 
-def test_the_server_is_started_with_the_trainers_requirements(make, stand_in, make_trainer):
-    who(make(make_trainer(lora_rank=33)))
-    assert "--max-lora-rank 64 " in stand_in.lives[-1]
-    assert "--dtype float32 " in stand_in.lives[-1]
-
-
 def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make_trainer):
     for options, expected in (
         ({"max_lora_rank": 8}, "an adapter has rank 16"),

@@ -100,7 +100,6 @@ def test_several_gpus_and_deepspeed_are_driven_by_torchrun_without_a_warm_worker
 
 
 FAILURES = {
-    "out_of_memory": "out of memory",
     "disk_full": "No space left",
     "bad_value": r"exit code 1 \(ValueError: Target modules \{'nothing'\} not found\)",
     "killed": "SIGKILL",
@@ -169,17 +168,9 @@ def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how):
     assert other.environment == trainer.environment
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"learning_rte": 1e-3}, "learning_rte"),
-        ({"seed": 1}, "'seed'"),
-        ({"command": "/no/cli"}, r"no program '/no/cli'.*external install"),
-    ],
-)
-def test_options_are_checked_when_the_trainer_is_made(make, options, expected):
-    with pytest.raises(ConfigurationError, match=expected):
-        make(**options)
+def test_a_program_that_is_not_there_is_named(make):
+    with pytest.raises(ConfigurationError, match="external install"):
+        make(command="/no/cli")
 
 
 def test_a_warm_worker_needs_an_interpreter_next_to_the_program(command):
@@ -216,10 +207,17 @@ def test_scored_records_are_trained_by_our_script_with_our_options(make, write_t
     assert found["options"]["scored_clip"] == "0.2"
 
 
-@pytest.mark.parametrize("name", ["train_on_prompt", "val_size", "use_dft_loss"])
-def test_options_that_stage_scored_does_not_support_are_refused(make, write_training, name):
-    path = to_scored(write_training(), extra={name: True})
-    with pytest.raises(UnsupportedStageError, match=f"{name} is True"):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((n, {"stage": "scored", "extra": {n: 1}}) for n in ("train_on_prompt", "use_dft_loss")),
+        ("ld_alpha", {"stage": "dpo", "pref_discount": 0.7, "extra": {"ld_alpha": 0.5}}),
+    ],
+)
+def test_options_that_our_changes_do_not_support_are_refused(make, write_training, name, options):
+    path = write_training()
+    TrainingConfig.read(path).with_options(**options).write(path)
+    with pytest.raises(UnsupportedStageError, match=f"{name} is "):
         make().train(path)
     assert not (path.parent / "llama_factory.log").exists()
 
@@ -261,12 +259,6 @@ def test_pairs_of_several_turns_are_trained_by_our_script(
     assert found["options"].get("pref_discount") == (
         str(options["pref_discount"]) if options else None
     )
-
-
-def test_two_weights_of_tokens_are_refused(make, write_training):
-    path = write_training(stage="dpo", pref_discount=0.7, extra={"ld_alpha": 0.5})
-    with pytest.raises(UnsupportedStageError, match="ld_alpha"):
-        make().train(path)
 
 
 def test_records_that_llama_factory_would_all_cut_stop_the_training(
