@@ -344,27 +344,22 @@ def test_another_adapter_answers_on_the_students_server(make, stand_in, adapter)
     assert gone in [e["name"] for e in stand_in.events("load")]
 
 
-def test_each_adapter_answers_its_own_conversations(make, stand_in, adapter, tmp_path):
-    predictor = make()
-    predictor.load(adapter("now"))
-    folders = [adapter("one"), None, adapter("two"), adapter("one")]
-    question = (Message(role="user", content="?"),)
-    replies = predictor.predict_each(folders, [question] * 4, SamplingParameters())
-    assert [reply.text.partition("|")[0] for reply in replies] == [
-        str(folder or predictor.student) for folder in folders
-    ]
-    loaded, gone = ([e["name"] for e in stand_in.events(kind)] for kind in ("load", "unload"))
-    assert len(loaded) == 3
-    assert sorted(gone) == sorted(loaded[1:])  # that of the student stays
-    assert who(predictor) == str(adapter("now"))
-
-
-def test_adapters_are_trained_beside_that_of_the_student(make, adapter, tmp_path):
+def test_adapters_are_trained_and_answer_beside_that_of_the_student(
+    make, stand_in, adapter, tmp_path
+):
     predictor = make()
     predictor.load(adapter("now"))
     assert can(predictor, "train_each", "predict_each")
     jobs = [AdapterJob(DATA, run(tmp_path / name)) for name in "ab"]
-    assert predictor.train_each(jobs) == [tmp_path / name / "adapter" for name in "ab"]
+    one, two = predictor.train_each(jobs)
+    assert (one, two) == (tmp_path / "a" / "adapter", tmp_path / "b" / "adapter")
+    replies = predictor.predict_each([one, None, two, one], [question()] * 4, SAMPLING)
+    assert [reply.text.partition("|")[0] for reply in replies] == [
+        str(folder or predictor.student) for folder in (one, None, two, one)
+    ]
+    loaded, gone = ([e["name"] for e in stand_in.events(kind)] for kind in ("load", "unload"))
+    assert len(loaded) == 3
+    assert sorted(gone) == sorted(loaded[1:])  # that of the student stays
     assert who(predictor) == str(adapter("now"))
 
 
@@ -395,7 +390,7 @@ def test_a_whole_student_shares_no_server_with_an_adapter(make, make_trainer, ad
 
 
 @pytest.mark.parametrize(
-    "options", [{"rank_pattern": {"q": 2}}, {"alpha_pattern": {"q": 2}}, {"r": "8"}, {"r": None}]
+    "options", [{"rank_pattern": {"q": 2}}, {"alpha_pattern": {"q": 2}}, {"r": "8"}]
 )
 def test_an_adapter_with_other_ranks_in_some_layers_is_refused(make, adapter, options):
     """A server would compute with one rank and one alpha for all layers."""
