@@ -22,8 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from dataenvgym.adaptation import EditResult
 from dataenvgym.domains.knowledge.environment import Passage
-from dataenvgym.domains.knowledge.self_edits import context_id
-from dataenvgym.domains.knowledge.sequences import SplitBy, train_sequences
+from dataenvgym.domains.knowledge.self_edits import SplitBy, context_id, train_sequences
 from dataenvgym.errors import InvalidInstanceError, first_fault
 from dataenvgym.storage import read_json
 

@@ -56,6 +56,11 @@ class PromptTemplate:
                 f"template is {self.template!r}, expected a text with {INSTRUCTION} in it"
             )
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Its texts as options of a task environment."""
+        return {"system_prompt": self.system, "template": self.template}
+
     def text(self, instruction: str) -> str:
         """The user message."""
         return self.template.replace(INSTRUCTION, instruction)
@@ -95,10 +100,8 @@ class PromptTemplate:
         if self == PLAIN:
             return record
         shared = {"system": self.system, "history": self.history}
-        empty: dict[str, str | tuple[()]] = {"system": "", "history": ()}
-        own = {name for name, value in shared.items() if getattr(record, name, None) == value}
-        plain = record.with_questions(self.instruction_in)
-        return plain.model_copy(update={name: empty[name] for name in own})
+        own = {n: type(v)() for n, v in shared.items() if getattr(record, n, None) == v}
+        return record.with_questions(self.instruction_in).model_copy(update=own)
 
 
 PLAIN = PromptTemplate()

@@ -80,14 +80,10 @@ class RowSource(Source):
                 f"balance is {options.balance} and per_cell is {options.per_cell}, expected "
                 "both, such as task.balance=[type,level] task.per_cell=50, or neither"
             )
-        self.places = _by_split(places)
+        self.places, self._options = _by_split(places), options
         for split in self.places:
             sharing = self._sharing(split)
-            if (
-                len(sharing) > 1
-                and not options.balance
-                and not any(options.fractions.get(s) for s in sharing)
-            ):
+            if len(sharing) > 1 and not options.balance and not self._fraction_of(sharing):
                 raise ConfigurationError(
                     f"fractions are {dict(options.fractions)!r}, which leave nothing of "
                     f"{source_name(self.places[split])} to {' and '.join(sharing)}"
@@ -98,7 +94,6 @@ class RowSource(Source):
         self._name = name
         self._overlap_key = overlap_key
         self._gold_errors = gold_errors
-        self._options = options
         self._where = {
             name: {str(v) for v in (values if isinstance(values, list | tuple) else [values])}
             for name, values in (options.where or {}).items()
@@ -189,10 +184,7 @@ class RowSource(Source):
             n_rows += 1
             for name in (*self._where, *balance):
                 if name not in row.values:
-                    raise InvalidInstanceError(
-                        f"{row.where}: the row has no field {name!r}, which task.where or "
-                        f"task.balance names; it has {', '.join(row.values) or 'none'}"
-                    )
+                    raise row.fault(name, "the field that task.where or task.balance names")
             if any(str(row.values[name]) not in kept for name, kept in self._where.items()):
                 continue
             try:

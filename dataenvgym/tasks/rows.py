@@ -15,7 +15,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +70,15 @@ class SourceRow:
     id: str
     where: str
     values: dict[str, Any]
+
+    def first(self, fields: Sequence[str], hint: str = "") -> str:
+        """The first of these fields that the row has; InvalidInstanceError if it has none."""
+        if (found := next((f for f in fields if self.values.get(f) is not None), None)) is None:
+            raise InvalidInstanceError(
+                f"{self.where}: the fields are {', '.join(self.values) or 'none'}, expected "
+                f"{' or '.join(fields)}{hint}"
+            )
+        return found
 
     def fault(self, field: str, wanted: str) -> InvalidInstanceError:
         """The error for a field that is not as wanted."""

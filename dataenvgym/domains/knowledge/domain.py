@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.environment import (
+    Given,
     Grader,
     KnowledgeEnvironment,
-    choices_of,
     golds_of,
     normalized,
 )
@@ -43,18 +43,13 @@ class KnowledgeDomain(Domain):
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> KnowledgeEnvironment:
         if self.graded_by == "instructions":
             instruction_checks()  # raises here if they are not installed
-        prompt = self.prompt_template
-        return KnowledgeEnvironment(
-            instances,
-            graded_by=self.graded_by,
-            system_prompt=prompt.system,
-            template=prompt.template,
-        )
+        options = self.prompt_template.options
+        return KnowledgeEnvironment(instances, graded_by=self.graded_by, **options)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The normalized answer, None if nothing is left of it; or the letter of a choice."""
         if self.graded_by == "choice" and "choices" in instance.data:
-            return read_choice(said_in(reply), choices_of(instance))
+            return read_choice(said_in(reply), instance.data_as(Given).choices)
         if self.graded_by == "instructions":
             return said_in(reply).strip() or None
         return normalized(said_in(reply)) or None

@@ -19,7 +19,7 @@ from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.instructions import followed
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import Ask, Reply
-from dataenvgym.records import Conversation, TaskInstance
+from dataenvgym.records import Conversation, Model, TaskInstance, Text
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.judging import AnswerVerdict, Unscored, judge_ask, question
 
@@ -66,22 +66,16 @@ def passage_of(instance: TaskInstance) -> Passage | None:
     return Passage(title, text) if isinstance(title, str) and isinstance(text, str) else None
 
 
+class Given(Model, extra="ignore"):
+    """The data of a question: several gold answers, or the texts of its choices."""
+
+    answers: tuple[Text, ...] = ()
+    choices: tuple[Text, ...] = ()
+
+
 def golds_of(instance: TaskInstance) -> Sequence[str]:
-    """All gold answers; InvalidInstanceError if there are none."""
-    golds = instance.data.get("answers") or ([instance.answer] if instance.answer else [])
-    texts = [one for one in golds if isinstance(one, str)] if isinstance(golds, list) else []
-    if not texts or golds != texts:
-        raise InvalidInstanceError(
-            f"instance {instance.id!r} has the gold answers {golds!r:.200}, expected texts: in "
-            "answer, or several in data['answers']"
-        )
-    return texts
-
-
-def choices_of(instance: TaskInstance) -> list[str]:
-    """The texts of the choices; none if they are no list."""
-    choices = instance.data.get("choices")
-    return [str(one) for one in choices] if isinstance(choices, list) else []
+    """All gold answers."""
+    return instance.data_as(Given).answers or ((instance.answer,) if instance.answer else ())
 
 
 class KnowledgeEnvironment(TaskEnvironment):
@@ -111,8 +105,8 @@ class KnowledgeEnvironment(TaskEnvironment):
         self.graded_by = graded_by
 
     def begin(self, instance: TaskInstance) -> Conversation:
-        if self.graded_by != "instructions":
-            golds_of(instance)  # raises if there are none
+        if self.graded_by != "instructions" and not golds_of(instance):
+            raise InvalidInstanceError(f"instance {instance.id!r} has no gold answer")
         return self.prompt_template.conversation(instance.instruction)
 
     def respond(
@@ -122,7 +116,7 @@ class KnowledgeEnvironment(TaskEnvironment):
         if self.graded_by == "instructions":
             return followed(instance, conversation[-1].content)
         if self.graded_by == "choice":
-            is_right = read_choice(answer, choices_of(instance)) == instance.answer
+            is_right = read_choice(answer, instance.data_as(Given).choices) == instance.answer
             return Outcome(reward=float(is_right), was_correct=is_right)
         golds = golds_of(instance)
         # the words of an answer may all be articles, and so may those of a gold answer

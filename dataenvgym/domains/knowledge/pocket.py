@@ -282,10 +282,7 @@ class PocketKnowledgeDomain(Domain):
     def make_environment(
         self, instances: Sequence[TaskInstance] = ()
     ) -> PocketKnowledgeEnvironment:
-        prompt = self.prompt_template
-        return PocketKnowledgeEnvironment(
-            instances, system_prompt=prompt.system, template=prompt.template
-        )
+        return PocketKnowledgeEnvironment(instances, **self.prompt_template.options)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         return named(str(instance.skill), reply)

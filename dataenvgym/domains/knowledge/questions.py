@@ -14,7 +14,7 @@ With choices, the student reads them as "A) Paris", and its reply is read by `re
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,12 +23,11 @@ from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import Grader
 from dataenvgym.domains.knowledge.instructions import instruction_checks
 from dataenvgym.domains.knowledge.task import need_judge
-from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.options import takes
-from dataenvgym.records import TaskInstance
+from dataenvgym.records import Model, TaskInstance
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
-from dataenvgym.tasks.rows import SourceRow, UnfitRowError
+from dataenvgym.tasks.rows import SourceRow, UnfitRowError, parsed
 
 _QUESTIONS = ("question", "problem", "prompt", "input")
 _CHOICES = ("choices", "options")
@@ -71,7 +70,7 @@ def to_instance(row: SourceRow, options: QuestionOptions) -> TaskInstance:
         InvalidInstanceError: if a field is missing or of another form.
         UnfitRowError: if it has no gold answer.
     """
-    name, asked = _field(row, _QUESTIONS)
+    asked = row.values[name := row.first(_QUESTIONS)]
     if not isinstance(asked, str) or not asked.strip():
         raise row.fault(name, "the text of a question")
     skill = next((str(row.values[n]) for n in _SKILLS if row.values.get(n)), None)
@@ -84,7 +83,7 @@ def to_instance(row: SourceRow, options: QuestionOptions) -> TaskInstance:
     )
     if options.graded_by == "instructions":
         return instance.model_copy(update={"data": _instructions(row)})
-    name, answer = _field(row, _ANSWERS)
+    answer = row.values[name := row.first(_ANSWERS)]
     if options.graded_by == "choice":
         choices, place = _choices(row, name, answer)
         lines = [f"{a}) {c}" for a, c in zip(string.ascii_uppercase, choices, strict=False)]
@@ -101,24 +100,19 @@ def to_instance(row: SourceRow, options: QuestionOptions) -> TaskInstance:
     return instance.model_copy(update={"answer": golds[0], "data": data})
 
 
-def _field(row: SourceRow, names: Sequence[str]) -> tuple[str, Any]:
-    """The first of these fields that the row has, and its value."""
-    found = next((name for name in names if row.values.get(name) is not None), None)
-    if found is None:
-        raise InvalidInstanceError(
-            f"{row.where}: the fields are {', '.join(row.values) or 'none'}, expected one of "
-            f"{', '.join(names)}"
-        )
-    return found, row.values[found]
+class _Labeled(Model, extra="ignore"):
+    text: list[Any]
+    label: list[Any] | None = None
 
 
 def _choices(row: SourceRow, field: str, answer: Any) -> tuple[list[str], int]:
     """The texts of the choices, and the place of the right one."""
-    name, given = _field(row, _CHOICES)
+    given = row.values[name := row.first(_CHOICES)]
     labels: list[str] = []
     if isinstance(given, Mapping):
-        labels, given = [str(one) for one in given.get("label", ())], given.get("text")
-    choices = [str(one) for one in given] if isinstance(given, list) else []
+        labeled = parsed(_Labeled, given, f"{row.where}, field {name!r}")
+        labels, given = [*map(str, labeled.label or ())], labeled.text
+    choices = [*map(str, given)] if isinstance(given, list) else []
     if not 2 <= len(choices) <= len(string.ascii_uppercase):
         raise row.fault(name, "a list of 2 to 26 texts")
     said = str(answer)

@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal, cast
@@ -21,7 +20,6 @@ import numpy as np
 from pydantic import JsonValue, PositiveInt
 
 from dataenvgym.domains.knowledge.environment import Passage, passage_of
-from dataenvgym.domains.knowledge.sequences import SplitBy, train_sequences
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
 from dataenvgym.events import tell, warn_run
 from dataenvgym.interfaces import (
@@ -49,6 +47,9 @@ Style = Literal[
     "implications", "long_implications", "very_long_implications", "rewrite", "self_qa", "passage"
 ]
 
+SplitBy = Literal["segments", "lines"]
+_QUESTION = re.compile(r"Question\s+\d+:")
+_ANSWER = re.compile(r"Answer\s*:")
 _PROMPTS: Mapping[Style, str | None] = {"rewrite": "rewrite_passage", "passage": None}
 """Of the styles whose prompt has another name than the style, or that have none."""
 KNOWN: Sequence[Split] = ("train", "validation")
@@ -57,15 +58,6 @@ _EXPECTED = 8
 """Sequences that one edit is expected to give, until the first ones are there."""
 _MOST_FAILED = 3
 """After so many groups of passages in a row without any edit, no more are asked for."""
-
-
-@dataclass(frozen=True)
-class SelfEdit:
-    """A text about a passage, and the texts to train on."""
-
-    passage: Passage
-    text: str
-    sequences: Sequence[str]
 
 
 class SelfEditEngine:
@@ -177,9 +169,9 @@ class SelfEditEngine:
                     edits = []
                 else:
                     failed.clear()
-                per_edit += [len(edit.sequences) for edit in edits]
+                per_edit += map(len, edits)
                 self._edited.update(map(_key, chosen))
-                texts = dict.fromkeys(text for edit in edits for text in edit.sequences)
+                texts = dict.fromkeys(text for edit in edits for text in edit)
                 new = [text for text in texts if text not in seen][:wanted]
                 seen.update(new)
                 wanted -= len(new)
@@ -192,8 +184,10 @@ class SelfEditEngine:
 
     def write(
         self, passages: Sequence[Passage], predictor: PredictorInterface, *, seed: int
-    ) -> list[SelfEdit]:
-        """The edits of the passages, `samples` of each in a row; failed and empty ones are missing.
+    ) -> list[list[str]]:
+        """The texts to train on of each edit, `samples` of each passage in a row.
+
+        Failed and empty edits are missing.
 
         A warning counts the missing ones.
 
@@ -202,11 +196,11 @@ class SelfEditEngine:
             PredictionError: if all edits failed.
         """
         if self.prompt is None:
-            return [self._edit(passage, "") for passage in passages]
-        asked = [self._asked(passage) for passage in passages for _ in range(self.samples)]
+            return [self._sequences(passage, "") for passage in passages]
+        each = [passage for passage in passages for _ in range(self.samples)]
         teacher = self.teacher or StudentTeacher(predictor)
         sampling = self.sampling.model_copy(update={"seed": seed})
-        replies = teacher.ask(asked, sampling, purpose="self_edits")
+        replies = teacher.ask([*map(self._asked, each)], sampling, purpose="self_edits")
         failed = [reply.reason for reply in replies if isinstance(reply, Failure)]
         if failed and len(failed) == len(replies):
             raise PredictionError(
@@ -219,8 +213,7 @@ class SelfEditEngine:
                 f"{missing} of {len(texts)} self-edits are missing: {len(failed)} failed and "
                 f"{missing - len(failed)} are empty{why}"
             )
-        each = [passage for passage in passages for _ in range(self.samples)]
-        return [self._edit(p, text) for p, text in zip(each, texts, strict=True) if text]
+        return [self._sequences(p, text) for p, text in zip(each, texts, strict=True) if text]
 
     def state_dict(self) -> dict[str, JsonValue]:
         return {"edited": dict(sorted(self._edited.items()))}
@@ -249,11 +242,11 @@ class SelfEditEngine:
     def read_edit(self, context: Context, text: str | None, rng: np.random.Generator) -> Edit:
         passage = _passage_in(context)
         if text is None:
-            sequences: Sequence[str] = train_sequences("", passage)
+            sequences = train_sequences("", passage)
         elif not text.strip():
             return Edit((), failure="it is empty")
         else:
-            sequences = self._edit(passage, text.strip()).sequences
+            sequences = self._sequences(passage, text.strip())
         if not sequences:
             return Edit((), failure="it has no text to train on")
         return Edit([TextDatum(text=text) for text in dict.fromkeys(sequences)])
@@ -288,9 +281,8 @@ class SelfEditEngine:
         end = " " if self.style == "self_qa" else "\n"
         return (*before, last.model_copy(update={"content": last.content + end}))
 
-    def _edit(self, passage: Passage, text: str) -> SelfEdit:
-        sequences = train_sequences(text, passage, self.split, append_passage=self.append_passage)
-        return SelfEdit(passage, text, sequences)
+    def _sequences(self, passage: Passage, text: str) -> list[str]:
+        return train_sequences(text, passage, self.split, append_passage=self.append_passage)
 
 
 def context_id(passage: Passage) -> str:
@@ -306,3 +298,30 @@ def _passage_in(context: Context) -> Passage:
 
 def _key(passage: Passage) -> str:
     return hashlib.sha256("\n".join(passage).encode()).hexdigest()[:16]
+
+
+def train_sequences(
+    edit: str, passage: Passage, split: SplitBy = "lines", *, append_passage: bool = True
+) -> list[str]:
+    """The texts to train on, each headed by the title; the passage is the last of them.
+
+    "Sure:\\n1. A\\n2. B", split by lines, gives "T\\n1. A", "T\\n2. B" and "T\\n{passage}".
+
+    Args:
+        edit: the model's text about the passage.
+        split: "segments" divides it at "---". "lines" also divides each segment into lines, without
+            a first line before one that begins with "1."; an edit with questions and answers is
+            divided before each "Question N:" instead.
+        append_passage: False leaves the passage out.
+    """
+    found = [part.strip() for part in edit.split("---") if part.strip()]
+    if split == "lines" and _QUESTION.search(edit) and _ANSWER.search(edit):
+        found = re.split(r"\n(?=Question\s+\d+:)", edit.strip())
+        if not found[0].lstrip().startswith("Question"):
+            found[0] = f"Question 1: {found[0].strip()}"
+    elif split == "lines":
+        found = [line.strip() for part in found for line in part.splitlines() if line.strip()]
+        if len(found) > 1 and found[1].startswith("1."):
+            found = found[1:]
+    texts = [*found, passage.text.strip()] if append_passage else found
+    return [f"{passage.title}\n{text}" for text in texts]

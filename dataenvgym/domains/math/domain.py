@@ -51,14 +51,8 @@ class MathDomain(Domain):
         """
         if self._code is not None:
             self._sandbox.box()
-        prompt = self.prompt_template
-        return MathEnvironment(
-            instances,
-            code=self._code,
-            sandbox=self._sandbox,
-            system_prompt=prompt.system,
-            template=prompt.template,
-        )
+        options = self.prompt_template.options
+        return MathEnvironment(instances, code=self._code, sandbox=self._sandbox, **options)
 
     def close(self) -> None:
         self._sandbox.close()

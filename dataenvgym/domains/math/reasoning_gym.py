@@ -308,10 +308,7 @@ class ReasoningGymDomain(Domain):
         self.family = family
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> ReasoningGymEnvironment:
-        prompt = self.prompt_template
-        return ReasoningGymEnvironment(
-            instances, system_prompt=prompt.system, template=prompt.template
-        )
+        return ReasoningGymEnvironment(instances, **self.prompt_template.options)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The answer of the reply, as text."""

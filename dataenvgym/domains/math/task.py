@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.domain import MathDomain
-from dataenvgym.errors import InvalidInstanceError, UnparsableAnswerError
+from dataenvgym.errors import UnparsableAnswerError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import TaskInstance
@@ -97,13 +97,9 @@ def to_instance(row: SourceRow, options: MathOptions) -> TaskInstance:
     questions = questions if options.question_field is None else (options.question_field,)
     answers = answers if options.answer_field is None else (options.answer_field,)
     given = {name: _text(row, name) for name in answers if row.values.get(name) is not None}
-    question = next((name for name in questions if row.values.get(name) is not None), None)
-    if question is None or not given:
-        raise InvalidInstanceError(
-            f"{row.where}: the fields are {', '.join(row.values) or 'none'}, expected "
-            f"{' or '.join(questions)}, and {' or '.join(answers)}; name others with "
-            "task.question_field and task.answer_field"
-        )
+    hint = "; name others with task.question_field and task.answer_field"
+    question = row.first(questions, hint)
+    row.first(answers, hint)
     golds = ((name, _gold(text, name, options.format)) for name, text in given.items())
     found, gold = next(((name, gold) for name, gold in golds if gold), ("", None))
     if gold is None:

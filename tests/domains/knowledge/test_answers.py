@@ -5,24 +5,14 @@ import string
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from dataenvgym.domains.knowledge.environment import exact_match, f1, normalized
 
 GOLDS = (
-    "Denver Broncos",
-    '"golden anniversary"',
-    "The Shah's army",
-    "24\u201310",
-    "a an the",
-    "Levi's Stadium in the San Francisco Bay Area at Santa Clara, California.",
-    "2,000 men",
-    "an  apple   a day",
-    "Straße",
-    "İstanbul",
-    "U.S.",
-    "",
-)
+    "Denver Broncos", '"golden anniversary"', "The Shah's army", "24\u201310", "a an the",
+    "Levi's Stadium in the San Francisco Bay Area at Santa Clara, California.", "2,000 men",
+    "an  apple   a day", "Straße", "İstanbul", "U.S.", "",
+)  # fmt: skip
 
 
 def published_normalization(text):
@@ -80,19 +70,3 @@ def test_a_thousand_mutated_answers_score_as_published():
         assert f1(answer, golds) == best
         found["same" if is_same else "partly" if best else "other"] += 1
     assert min(found.values()) > 100, found
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_same", "score"),
-    [
-        ("the denver broncos!", True, 1.0),
-        ("Broncos", False, 2 / 3),
-        ("The team was the Denver Broncos", False, 2 / 3),
-        ("Carolina Panthers", False, 0.0),
-        ("", False, 0.0),
-    ],
-)
-def test_the_best_gold_answer_counts(answer, is_same, score):
-    golds = ("Denver Broncos", "Denver")
-    assert exact_match(answer, golds) == is_same
-    assert f1(answer, golds) == pytest.approx(score)

@@ -5,7 +5,7 @@ import pytest
 
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment, make_default
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import TaskInstance
 from dataenvgym.students.predictors import ScriptedPredictor
@@ -64,13 +64,6 @@ def test_the_reward_is_exact_match_and_f1_is_a_score(reply, reward, f1):
     assert info["scores"] == {"f1": pytest.approx(f1)}
 
 
-def test_any_of_several_gold_answers_is_right():
-    golds = instance(answers=["Denver Broncos", "Denver"])
-    assert tried("Denver", golds)[0] == 1.0
-    assert solves(KnowledgeDomain(), golds, "denver")
-    assert [*KnowledgeDomain().ways_to_answer(golds)] == ["Denver Broncos", "Denver"]
-
-
 def test_thoughts_are_not_part_of_an_answer():
     reply = "<think>Denver or Carolina?</think>\nThe Denver Broncos"
     assert solves(KnowledgeDomain(), instance(), reply) == tried(reply)[0] == 1.0
@@ -79,7 +72,7 @@ def test_thoughts_are_not_part_of_an_answer():
 
 @pytest.mark.parametrize("bad", [instance(answer=None), instance(answers=["x", 3])])
 def test_an_instance_without_readable_answers_is_refused(bad):
-    with pytest.raises(InvalidInstanceError, match="expected texts"):
+    with pytest.raises(InvalidInstanceError, match=r"no gold answer|answers\.1"):
         tried("x", bad)
 
 
@@ -107,16 +100,10 @@ def test_a_failed_judge_gives_no_score_and_is_counted(judge):
     assert asked
 
 
-def test_exact_match_takes_no_other_model():
-    with pytest.raises(ConfigurationError, match="asks no other model"):
-        One(domain=KnowledgeDomain(), others={"user": ScriptedPredictor(lambda _: "x")})
-
-
 def test_gold_answers_that_no_answer_can_match_are_named():
-    assert KnowledgeDomain().gold_errors([instance(), instance(answer="The")]) == [
-        None,
-        "its gold answers, ['The'], have no word that counts",
-    ]
+    right, wrong = KnowledgeDomain().gold_errors([instance(), instance(answer="The")])
+    assert right is None
+    assert "no word that counts" in wrong
 
 
 def test_the_environment_has_an_id_and_problems():

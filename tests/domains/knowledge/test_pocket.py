@@ -10,7 +10,6 @@ from dataenvgym.domains.knowledge.pocket import (
     POCKET_KNOWLEDGE,
     SKILLS,
     PocketKnowledgeTask,
-    named,
 )
 from dataenvgym.records.plans import Assignment
 from dataenvgym.tasks.domain import solves
@@ -43,12 +42,6 @@ def test_every_split_asks_in_words_of_its_own(task):
     assert not any(phrasings[one] & phrasings[other] for one, other in combinations(SPLITS, 2))
 
 
-def test_each_value_belongs_to_a_quarter_of_the_eight():
-    for skill in SKILLS.values():
-        values = [skill.facts[name] for name in NAMES]
-        assert {values.count(value) for value in skill.values} == {2}
-
-
 def test_with_n_people_each_split_asks_about_people_of_its_own_with_all_their_facts():
     task = PocketKnowledgeTask(n_people=4, n_train=200, n_validation=200, n_test=200)
     people = {split: {i.data["title"] for i in task.on(split).instances} for split in SPLITS}
@@ -64,19 +57,6 @@ def test_with_n_people_each_split_asks_about_people_of_its_own_with_all_their_fa
     assert taught == people["train"]
 
 
-@pytest.mark.parametrize(
-    ("reply", "value"),
-    [("Cats.", "cats"), ("They are cats!", "cats"), ("Cats or dogs.", None), ("Birds", None)],
-)
-def test_a_reply_names_exactly_one_value(reply, value):
-    assert named("pets", reply) == value
-
-
-def test_the_seed_decides_which_questions_there_are(task):
-    assert PocketKnowledgeTask().instances == task.instances
-    assert PocketKnowledgeTask(seed=1).instances != task.instances
-
-
 def test_the_teacher_writes_right_records_in_words_of_the_training_split(task):
     wrong = task.evaluate(Knowing({}, "{}"))
     plan = [Assignment(1, examples=(completed,)) for completed in wrong]
@@ -89,12 +69,6 @@ def test_the_teacher_writes_right_records_in_words_of_the_training_split(task):
     lie = records[0].model_copy(update={"output": "All of them."})
     assert task.domain.judge_record(lie) is False
     assert task.domain.judge_record(lie.model_copy(update={"instruction": "Who?"})) is None
-
-
-def test_gold_records_are_right(task):
-    records = gold_records(task, task.on("train").instances)
-    assert len(records) == 600
-    assert all(task.domain.judge_record(record) for record in records)
 
 
 def test_each_person_has_a_passage_with_all_facts_that_no_question_shows(task):

@@ -4,49 +4,31 @@ import re
 
 import pytest
 
-from dataenvgym.domains.knowledge.choice import read_choice
 from dataenvgym.domains.knowledge.instructions import instruction_checks
 from dataenvgym.domains.knowledge.questions import QuestionTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
-from dataenvgym.interfaces import Reply
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
 
 CITIES = ["Paris", "Rome", "Oslo", "Rome, Italy"]
 
 
-@pytest.mark.parametrize(
-    ("reply", "letter"),
-    [
-        ("B", "B"),
-        ("(B)", "B"),
-        ("B) Rome", "B"),
-        ("**B**", "B"),
-        ("B. Rome", "B"),
-        ("The answer is (C).", "C"),
-        ("Answer: A", "A"),
-        ("**Answer:** B", "B"),
-        ("**Answer: B**", "B"),
-        ("First I thought the answer is A. No: the answer is D", "D"),
-        (r"So \boxed{C}, and the answer is A", "C"),
-        (r"So $\boxed{\text{C}}$.", "C"),
-        (r"\boxed{C.}", "C"),
-        (r"\boxed{\text{Anchorage}}", None),
-        ("Let me think.\nA dog is no city.\nC", "C"),
-        ("rome", "B"),
-        ("Oslo!", "C"),
-        ("A dog is no city", None),
-        ("Answer: Z", None),
-        ("The answer is Anchorage", None),
-        ("", None),
-        ("I do not know", None),
-    ],
-)
-def test_the_choice_of_a_reply_is_read(reply, letter):
-    assert read_choice(reply, CITIES) == letter
+@pytest.fixture
+def questions(tmp_path):
+    """A task with these rows."""
+
+    def task(*rows, **options):
+        write_jsonl(tmp_path / "q.jsonl", rows)
+        return QuestionTask({"validation": tmp_path / "q.jsonl"}, **options)
+
+    return task
 
 
-def test_choices_of_several_forms_are_the_same_problem(tmp_path):
+def says(text):
+    return ScriptedPredictor(lambda conversation: text)
+
+
+def test_choices_of_several_forms_are_the_same_problem(questions):
     asked = {"question": "Capital of Italy?", "subject": "geography"}
     answers = [
         {"choices": CITIES, "answer": 1},
@@ -55,8 +37,7 @@ def test_choices_of_several_forms_are_the_same_problem(tmp_path):
         {"choices": CITIES, "expected_answer": "B"},
         {"choices": {"text": CITIES, "label": ["1", "2", "3", "4"]}, "answerKey": "2"},
     ]
-    write_jsonl(tmp_path / "q.jsonl", [{**asked, **answer} for answer in answers])
-    task = QuestionTask(tmp_path / "q.jsonl", graded_by="choice").whole()
+    task = questions(*(asked | answer for answer in answers), graded_by="choice")
     problems = {i.model_copy(update={"id": ""}).model_dump_json() for i in task.instances}
     assert len(problems) == 1
     first = task.instances[0]
@@ -65,50 +46,30 @@ def test_choices_of_several_forms_are_the_same_problem(tmp_path):
     )
     assert (first.answer, first.skill) == ("B", "geography")
     for reply, reward in (("Rome is it.\nAnswer: B", 1.0), ("A", 0.0)):
-        completed = task.evaluate(ScriptedPredictor(lambda c, reply=reply: reply))
-        assert [c.reward for c in completed] == [reward] * 5
+        assert [c.reward for c in task.evaluate(says(reply))] == [reward] * 5
     assert task.domain.gold_record(first).output == "B"
     assert task.domain.answer_class(first, "I say (C)\nC") == "C"
 
 
-def test_an_answer_is_one_of_the_labels_or_texts_before_a_number(tmp_path):
+def test_an_answer_is_one_of_the_labels_or_texts_before_a_number(questions):
+    """Labels that are null are as if they were absent."""
     labeled = {"text": ["Bonn", "Rome"], "label": ["1", "2"]}
     rows = [
         {"question": "Which capital?", "choices": labeled, "answerKey": 1},
         {"question": "Which blood?", "choices": ["O", "Rh", "AB"], "answer": "AB"},
+        {"question": "Null?", "choices": labeled | {"label": None}, "answerKey": "B"},
     ]
-    write_jsonl(tmp_path / "q.jsonl", rows)
-    task = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="choice")
-    assert [instance.answer for instance in task.instances] == ["A", "C"]
+    task = questions(*rows, graded_by="choice")
+    assert [instance.answer for instance in task.instances] == ["A", "C", "B"]
 
 
-def test_words_in_common_with_the_best_answer_are_partial_credit(tmp_path):
+def test_words_in_common_with_the_best_answer_are_partial_credit(questions):
     row = {"question": "Who?", "answers": ["Ann Bell", "Bell"]}
-    write_jsonl(tmp_path / "q.jsonl", [row])
-    task = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="f1")
-    (half,) = task.evaluate(ScriptedPredictor(lambda c: "Ann Lee"))
-    assert (half.reward, half.was_correct) == (0.5, False)
-    (full,) = task.evaluate(ScriptedPredictor(lambda c: "the Bell."))
-    assert (full.reward, full.was_correct) == (1.0, True)
-    exact = QuestionTask({"validation": tmp_path / "q.jsonl"})
-    (half,) = exact.evaluate(ScriptedPredictor(lambda c: "Ann Lee"))
+    task = questions(row, graded_by="f1")
+    (half,), (full,) = (task.evaluate(says(text)) for text in ("Ann Lee", "the Bell."))
+    assert [(c.reward, c.was_correct) for c in (half, full)] == [(0.5, False), (1.0, True)]
+    (half,) = questions(row).evaluate(says("Ann Lee"))
     assert (half.reward, half.scores["f1"]) == (0.0, 0.5)
-
-
-def test_a_judge_may_decide(tmp_path):
-    write_jsonl(tmp_path / "q.jsonl", [{"question": "Who?", "answer": "Ann"}])
-
-    class Judge:
-        def predict(self, conversations, sampling):
-            return [Reply(text='{"reason": "so", "is_right": true}') for _ in conversations]
-
-    task = QuestionTask(
-        {"validation": tmp_path / "q.jsonl"}, graded_by="judge", others={"judge": Judge()}
-    )
-    (found,) = task.evaluate(ScriptedPredictor(lambda c: "Anne"))
-    assert (found.was_correct, found.scores["exact_match"]) == (True, 0.0)
-    with pytest.raises(ConfigurationError, match=r"set task\.others\.judge"):
-        QuestionTask(tmp_path / "q.jsonl", graded_by="judge")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +81,10 @@ def test_a_judge_may_decide(tmp_path):
         ("choice", {"question": "x", "choices": CITIES, "answer": "E"}, "answer"),
         ("choice", {"question": "x", "choices": CITIES, "answer": "AB"}, "answer"),
         ("choice", {"question": "x", "choices": CITIES, "answer": True}, "answer"),
+        *(
+            ("choice", {"question": "x", "choices": {"text": CITIES} | odd, "answer": 2}, "choices")
+            for odd in ({"label": 5}, {"label": "1234"}, {"text": None})
+        ),
         ("exact_match", {"question": "x", "answer": {"value": "b"}}, "answer"),
         ("exact_match", {"question": "x", "answers": ["b", None]}, "answers"),
         ("exact_match", {"question": 3, "answer": "b"}, "question"),
@@ -128,12 +93,9 @@ def test_a_judge_may_decide(tmp_path):
         ("instructions", {"prompt": "b", "kwargs": [1]}, "instruction_id_list"),
     ],
 )
-def test_a_row_that_cannot_be_graded_is_named(tmp_path, graded_by, row, message):
-    write_jsonl(tmp_path / "q.jsonl", [row])
-    task = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by=graded_by)
-    with pytest.raises(InvalidInstanceError, match=message) as raised:
-        _ = task.instances
-    assert "q.jsonl" in str(raised.value)
+def test_a_row_that_cannot_be_graded_is_named(questions, graded_by, row, message):
+    with pytest.raises(InvalidInstanceError, match=rf"q\.jsonl.*{message}"):
+        _ = questions(row, graded_by=graded_by).instances
 
 
 RULES = {
@@ -144,31 +106,28 @@ RULES = {
 }
 
 
-def test_rules_are_checked_by_a_package(tmp_path):
+def test_rules_are_checked_by_a_package(questions):
     pytest.importorskip("if_verifiable")
-    write_jsonl(tmp_path / "q.jsonl", [RULES])
-    task = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="instructions")
+    task = questions(RULES, graded_by="instructions")
     for reply, reward, loose in (
         ("one two three", 1.0, 1.0),
         ("one, two three", 0.5, 0.0),
         ("Well, here:\none two three", 0.5, 1.0),
         ("", 0.0, 0.0),
     ):
-        (found,) = task.evaluate(ScriptedPredictor(lambda c, reply=reply: reply))
+        (found,) = task.evaluate(says(reply))
         assert (found.reward, found.was_correct) == (reward, reward == 1.0)
         assert found.scores == {"loose": loose}
-    (found,) = task.evaluate(ScriptedPredictor(lambda c: "one, two three"))
+    (found,) = task.evaluate(says("one, two three"))
     assert found.note == "not followed: punctuation:no_comma"
-    write_jsonl(tmp_path / "q.jsonl", [{**RULES, "instruction_id_list": ["a:b", "c:d"]}])
-    unknown = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="instructions")
     with pytest.raises(InvalidInstanceError, match="is no check"):
-        _ = unknown.instances
+        _ = questions(
+            RULES | {"instruction_id_list": ["a:b", "c:d"]}, graded_by="instructions"
+        ).instances
 
 
-def test_without_the_package_the_error_names_the_extra(tmp_path, monkeypatch):
+def test_without_the_package_the_error_names_the_extra(questions, monkeypatch):
     instruction_checks.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "if_verifiable.common", None)
-    write_jsonl(tmp_path / "q.jsonl", [RULES])
-    task = QuestionTask({"validation": tmp_path / "q.jsonl"}, graded_by="instructions")
     with pytest.raises(ConfigurationError, match=re.escape("dataenvgym[ifeval]")):
-        _ = task.instances
+        _ = questions(RULES, graded_by="instructions").instances

@@ -6,10 +6,10 @@ from pydantic import ValidationError
 from dataenvgym.domains.math.code_runs import CodeRuns
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.task import MathTask
-from dataenvgym.interfaces import Reply
 from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox import Limits
 from dataenvgym.sandbox.opening import SharedSandbox
+from tests.fakes import Student
 
 SUM = TaskInstance(id="sum", task="t", instruction="What is the sum of 1 to 100?", answer="5050")
 
@@ -75,11 +75,9 @@ def test_an_error_does_not_end_the_session_and_shows_only_the_students_own_code(
 
 
 def test_code_that_was_ended_is_not_run_again(said):
-    outputs = said("<code>while True: pass", "<code>7", limits=Limits(seconds=1))
-    assert outputs == [
-        "```output\nThe code was ended: it took more than 1 s.\n```",
-        "```output\n7\n```",
-    ]
+    ended, seven = said("<code>while True: pass", "<code>7", limits=Limits(seconds=1))
+    assert "The code was ended: it took more than 1 s." in ended
+    assert seven == "```output\n7\n```"
 
 
 def test_chance_repeats_itself_when_earlier_code_is_run_again(said):
@@ -110,37 +108,21 @@ def test_the_texts_around_code_may_be_others(said):
     assert said("<code>1 + 1", **options) == ([], 0.0, 0.0)
 
 
-class Student:
-    """Writes code, and then answers with the output."""
+def test_a_task_runs_the_code_of_any_student_that_knows_stop_texts(tmp_path):
+    (tmp_path / "p.jsonl").write_text('{"problem": "What is 6 * 12?", "answer": "72"}\n')
 
-    def __init__(self):
-        self.stops = set()
+    def say(text, sampling):
+        assert sampling.stop == ("</code>",)
+        if "output" in text:
+            return f"#### {text.split()[1]}"
+        return sampling.until_stop("<code>print(72)</code> It prints 5.")
 
-    def predict(self, conversations, sampling):
-        self.stops.add(sampling.stop)
-        for conversation in conversations:
-            assert "between <code> and </code>" in conversation[0].content
-            if len(conversation) == 2:
-                yield Reply(text=sampling.until_stop("<code>print(72)</code> It prints 5."))
-            else:
-                yield Reply(text=f"#### {conversation[-1].content.split()[1]}")
-
-
-@pytest.fixture
-def problems(tmp_path):
-    path = tmp_path / "problems.jsonl"
-    path.write_text('{"problem": "What is 6 * 12?", "answer": "72"}\n')
-    return path
-
-
-def test_a_task_runs_the_code_of_any_student_that_knows_stop_texts(problems):
-    task = MathTask({"test": problems}, split="test", code={"calls": 2})
-    student = Student()
-    (completed,) = task.evaluate(student)
+    task = MathTask({"test": tmp_path / "p.jsonl"}, split="test", code={"calls": 2})
+    (completed,) = task.evaluate(Student(say))
     task.close()
     assert completed.was_correct
+    assert "between <code> and </code>" in completed.transcript[0].content
     assert completed.transcript[-2].content == "```output\n72\n```"
-    assert student.stops == {("</code>",)}
 
 
 @pytest.mark.parametrize(
@@ -152,6 +134,6 @@ def test_a_task_runs_the_code_of_any_student_that_knows_stop_texts(problems):
         ("yes", "CodeRuns"),
     ],
 )
-def test_an_option_that_cannot_be_is_named(problems, code, message):
+def test_an_option_that_cannot_be_is_named(code, message):
     with pytest.raises(ValidationError, match=message):
-        MathTask({"test": problems}, code=code)
+        MathTask("problems.jsonl", code=code)

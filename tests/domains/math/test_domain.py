@@ -3,35 +3,11 @@
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.domain import gives
 from dataenvgym.tasks.scoring import Verdict
 
 TASK = PocketMathTask(n_validation=1)
 (INSTANCE,) = TASK.instances
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("It is 5.\n#### 72", "72"),
-        ("so \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
-        ("it may be 7", None),
-        ("", None),
-    ],
-)
-def test_the_answer_is_the_marked_final_answer(reply, expected):
-    assert TASK.domain.answer_class(INSTANCE, reply) == expected
-
-
-def test_a_run_counts_the_replies_without_a_marked_answer():
-    task = PocketMathTask(n_validation=4)
-    right = task.instances[0]
-    student = ScriptedPredictor(
-        lambda chat: f"#### {right.answer}" if chat[-1].content == right.instruction else "Hm, 7?"
-    )
-    report = task.generate_performance_report(task.evaluate(student))
-    assert (report.n, report.no_answer_rate) == (4, 0.75)
 
 
 def test_answers_that_the_scorer_calls_equal_are_the_same():

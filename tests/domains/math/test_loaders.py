@@ -97,8 +97,8 @@ def test_fields_of_no_known_format_or_of_another_type_are_refused():
     for values, options, reason in (
         ({"prompt": "?"}, {}, r"train\.jsonl:7: the fields are prompt"),
         (plain | {"answer": [72]}, {}, r"field 'answer': found list .72., expected text"),
-        (plain, {"format": "math"}, "are question, answer, expected problem, and"),
-        (plain, {"question_field": "q", "answer_field": "a"}, r"q, and a; .* task\.answer_field"),
+        (plain, {"format": "math"}, "are question, answer, expected problem;"),
+        (plain, {"question_field": "q", "answer_field": "a"}, r"expected q; .* task\.answer_field"),
     ):
         with pytest.raises(InvalidInstanceError, match=reason):
             read(values, **options)

@@ -1,4 +1,5 @@
 import inspect
+import json
 import re
 import sys
 from itertools import pairwise
@@ -12,9 +13,7 @@ from dataenvgym.domains.math.reasoning_gym import (
     EVALUATES_ANSWERS,
     ReasoningGymEnvironment,
     ReasoningGymTask,
-    _answer_in,
     dataset_of,
-    question_key,
 )
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError
 from dataenvgym.records.plans import Assignment
@@ -40,7 +39,13 @@ def oracle(task, form="<answer>{}</answer>"):
     return Knowing({i.instruction: i.answer for i in task.instances}, form)
 
 
-@pytest.mark.parametrize("form", ["I think …\n<answer> {} </answer>", "#### {}", "\\boxed{{{}}}"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "I think …\n<answer> {} </answer>", "#### {}", "\\boxed{{{}}}", "</answer> #### {}",
+        "<answer>0.5</answer> or <answer>{}</answer>", "<answer>{}</answer> </answer> <answer>0.5",
+    ],
+)  # fmt: skip
 def test_right_answers_score_one(task, form):
     completed = task.evaluate(oracle(task, form))
     report = task.generate_performance_report(completed)
@@ -65,23 +70,10 @@ def test_no_question_occurs_twice_in_or_across_splits(installed):
 
 
 def test_splits_draw_from_seeds_that_lie_far_apart(task):
-    import orjson
-
-    ranges = []
-    for split in SPLITS:
-        for family in ("chain_sum", "gcd"):
-            recipe = orjson.loads(task.source.recipe(family, split))
-            ranges.append((family, recipe["seed"], recipe["seed"] + recipe["size"]))
     for family in ("chain_sum", "gcd"):
-        spans = sorted((low, high) for name, low, high in ranges if name == family)
+        recipes = [json.loads(task.source.recipe(family, split)) for split in SPLITS]
+        spans = sorted((r["seed"], r["seed"] + r["size"]) for r in recipes)
         assert all(a[1] + 10**6 < b[0] for a, b in pairwise(spans))
-
-
-def test_the_seed_decides_which_problems_there_are(task):
-    again = ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES)
-    other = ReasoningGymTask(["chain_sum", "gcd"], sizes=SIZES, seed=1)
-    assert again.instances == task.instances
-    assert other.instances != task.instances
 
 
 def test_a_split_does_not_depend_on_which_one_is_loaded_first(task):
@@ -157,25 +149,6 @@ def test_an_answer_that_no_scorer_can_take_is_wrong_with_a_note(
     assert info["note"] == note
 
 
-@pytest.mark.parametrize(
-    ("reply", "answer"),
-    [
-        ("<answer>1</answer> or <answer> 2 </answer>", "2"),
-        ("<answer>1</answer> </answer>", "1"),
-        ("<answer>1</answer> <answer>2", "1"),
-        ("</answer> #### 3", "3"),
-        ("<answer>a\nb</answer>", "a\nb"),
-    ],
-)
-def test_the_last_answer_counts(reply, answer):
-    assert _answer_in(reply) == answer
-
-
-def test_problems_that_differ_in_a_sign_are_two_and_in_spacing_one():
-    assert question_key("What is 2 - 3?") != question_key("What is 2 + 3?")
-    assert question_key("What is  2 + 3?\n") == question_key("what is 2 + 3?")
-
-
 def test_the_teacher_writes_right_records_and_none_of_an_evaluated_question(installed):
     # few operands: most questions of the train range are also in another split
     options = {"min_value": 1, "max_value": 9, "min_numbers": 2, "max_numbers": 2}
@@ -191,16 +164,7 @@ def test_the_teacher_writes_right_records_and_none_of_an_evaluated_question(inst
     for record in records:
         problem = task.domain.problem_of_record(record)
         assert problem is None or solves(task.domain, problem, record.output)
-    again = teacher.generate(plan, Knowing({}), np.random.default_rng(0))
-    assert again == records
-
-
-def test_the_teacher_models_records_on_the_students_errors(task):
-    wrong = task.evaluate(Knowing({i.instruction: "none" for i in task.instances}))
-    plan = [Assignment(1, examples=(completed,)) for completed in wrong]
-    records = PocketEngine(task).generate(plan, Knowing({}), np.random.default_rng(0))
-    skills = ["chain_sum" if "arithmetic" in r.instruction else "gcd" for r in records]
-    assert skills == [c.instance.skill for c in wrong]
+    assert teacher.generate(plan, Knowing({}), np.random.default_rng(0)) == records
 
 
 def test_gold_records_have_the_form_of_the_option(installed):

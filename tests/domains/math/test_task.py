@@ -7,16 +7,18 @@ from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, UnparsableAnswerError
 from dataenvgym.tasks.rows import HubDataset
 from dataenvgym.tasks.scoring import answers_equal
+from dataenvgym.tasks.source import SPLITS
 from tests.fakes import Knowing, Student
 
 
 def write(path, answers, *, questions=None):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as stream:
-        for k, answer in enumerate(answers):
-            question = questions[k] if questions else f"Aufgabe {k}: wie viel ist {k} + {k}?"
-            row = {"question": question, "answer": f"Rechnung …\n#### {answer}"}
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    asked = questions or [f"Aufgabe {k}: wie viel ist {k} + {k}?" for k in range(len(answers))]
+    rows = [
+        {"question": question, "answer": f"Rechnung …\n#### {answer}"}
+        for question, answer in zip(asked, answers, strict=True)
+    ]
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return path
 
 
@@ -26,39 +28,17 @@ def ids(task, split):
 
 def test_one_file_is_divided_among_the_splits_without_rest_or_overlap(tmp_path):
     task = MathTask(write(tmp_path / "all.jsonl", range(100)))
-    parts = {split: ids(task, split) for split in ("train", "validation", "test")}
-    assert {split: len(part) for split, part in parts.items()} == {
-        "train": 80,
-        "validation": 10,
-        "test": 10,
-    }
-    assert sorted(i for part in parts.values() for i in part) == sorted(
-        f"all-{k}" for k in range(1, 101)
-    )
-    assert parts["train"] == sorted(parts["train"], key=lambda i: int(i.split("-")[1]))
+    parts = [ids(task, split) for split in SPLITS]
+    assert [*map(len, parts)] == [80, 10, 10]
+    assert set().union(*parts) == {f"all-{k}" for k in range(1, 101)}
+    assert parts[0] == sorted(parts[0], key=lambda i: int(i.split("-")[1]))
 
 
 def test_the_same_problem_never_lands_in_two_splits(tmp_path):
     questions = [f"Was ist {k // 4} + 1?" + " " * (k % 4) for k in range(200)]
     task = MathTask(write(tmp_path / "all.jsonl", range(200), questions=questions))
-    keys = [
-        {task.domain.overlap_key(i.instruction) for i in task.on(split).instances}
-        for split in ("train", "validation", "test")
-    ]
+    keys = [{i.instruction.strip() for i in task.on(split).instances} for split in SPLITS]
     assert sum(map(len, keys)) == len(set().union(*keys)) == 50
-
-
-def test_rows_that_come_twice_are_mentioned_once_with_their_number(tmp_path, caplog):
-    others = [f"{n}?" for n in range(35)]
-    questions = ["a?", "b?", "a?", "a?", "c?", *others]
-    path = write(tmp_path / "a.jsonl", [1, 2, 1, 1, 2, *range(35)], questions=questions)
-    task = MathTask(path, split="train", name="mine")
-    for split in ("train", "validation", "test"):
-        task.on(split).load(split)
-    (record,) = caplog.records
-    assert record.name == "dataenvgym.events"
-    assert "mine: 2 of 40 problems repeat" in record.message
-    assert f"first {path}:3 ('1'), which repeats {path}:1 ('1')" in record.message
 
 
 def test_splits_that_share_a_file_divide_it_and_a_file_of_one_split_stays_whole(tmp_path):
@@ -68,17 +48,15 @@ def test_splits_that_share_a_file_divide_it_and_a_file_of_one_split_stays_whole(
         {"train": train, "validation": train, "test": test},
         fractions={"train": 0.75, "validation": 0.25, "test": 0.5},
     )
-    assert [len(ids(task, split)) for split in ("train", "validation", "test")] == [30, 10, 30]
+    assert [len(ids(task, split)) for split in SPLITS] == [30, 10, 30]
     assert not set(ids(task, "train")) & set(ids(task, "validation"))
 
 
 def test_files_of_the_same_name_keep_their_ids_apart(tmp_path):
-    sources = {
-        split: write(tmp_path / split / "data.jsonl", range(2)) for split in ("train", "test")
-    }
-    task = MathTask(sources)
-    assert ids(task, "train") == ["train/data-1", "train/data-2"]
-    assert ids(task, "test") == ["test/data-1", "test/data-2"]
+    parts = ("train", "test")
+    task = MathTask({split: write(tmp_path / split / "data.jsonl", range(2)) for split in parts})
+    for split in parts:
+        assert ids(task, split) == [f"{split}/data-1", f"{split}/data-2"]
 
 
 def test_a_limit_takes_a_seeded_sample_in_the_order_of_the_file(tmp_path):
@@ -100,18 +78,12 @@ def test_math_folders_and_formats_can_be_given(tmp_path):
     folder = tmp_path / "MATH" / "algebra"
     folder.mkdir(parents=True)
     for k in range(3):
-        row = {
-            "problem": f"${k}$?",
-            "solution": f"$\\boxed{{{k}}}$",
-            "type": "Algebra",
-            "level": "Level 1",
-        }
-        (folder / f"{k}.json").write_text(json.dumps(row))
+        row = {"problem": f"${k}$?", "solution": f"$\\boxed{{{k}}}$", "type": "Algebra"}
+        (folder / f"{k}.json").write_text(json.dumps(row | {"level": "Level 1"}))
     task = MathTask({"test": tmp_path / "MATH"}, name="math", format="math", split="test")
     assert [i.answer for i in task.instances] == ["0", "1", "2"]
-    report = task.generate_performance_report(
-        task.evaluate(Knowing({"$0$?": 0, "$1$?": 1, "$2$?": 5}))
-    )
+    done = task.evaluate(Knowing({"$0$?": 0, "$1$?": 1, "$2$?": 5}))
+    report = task.generate_performance_report(done)
     assert [(s.category, s.skill) for s in report.skills] == [("Algebra", "Algebra (Level 1)")]
     assert report.accuracy == pytest.approx(2 / 3)
 
@@ -121,17 +93,6 @@ def test_a_source_may_be_a_mapping_that_names_a_dataset():
     assert task.source.places["test"] == HubDataset(dataset="openai/gsm8k", config="main")
     only = MathTask({"test": {"dataset": "a/b"}})
     assert only.source.places == {"test": HubDataset(dataset="a/b")}
-
-
-def test_the_prompt_options_reach_the_environment(tmp_path):
-    task = MathTask(
-        {"test": write(tmp_path / "t.jsonl", [1])},
-        split="test",
-        system_prompt="Rechne.",
-        template="Q: {instruction}",
-    )
-    conversation, _ = task.make_environment().reset()
-    assert [m.content for m in conversation] == ["Rechne.", "Q: Aufgabe 0: wie viel ist 0 + 0?"]
 
 
 def test_impossible_options_are_refused(tmp_path):
