@@ -69,10 +69,6 @@ def violations(world, *problems):
     return {(v.check, v.problem): v.detail for v in audit(world, problems).violations}
 
 
-def checks(world, *problems):
-    return {check for check, _ in violations(world, *problems)}
-
-
 GOOD = [
     problem("book", gold=[BOOK]),
     problem("who", gold=[LOOK], basis=["state", "said"], said=["Ann"], not_said=["Bob"]),
@@ -100,23 +96,12 @@ def test_good_problems_are_proven():
     assert done.tried["mutations"] == 4  # state, said and calls dropped, words forgotten
 
 
-def test_the_audit_finds_the_same_again():
-    bad = [problem("same", gold=[LOOK])]
-    assert audit(Booking(), bad).violations == audit(Booking(), bad).violations
-
-
-def test_an_argument_that_the_verifier_does_not_look_at_is_found():
+def test_an_argument_or_a_write_that_the_verifier_does_not_look_at_is_found():
     found = violations(Booking(), GOOD[3])
-    assert found == {
-        ("argument", "no matter which meal"): "book with meal='rice': the reward is 1, expected 0"
-    }
-
-
-def test_a_write_beside_the_gold_calls_must_not_pass():
-    unbounded = {**GOOD[3].data, "may_differ": None}
-    found = violations(Booking(), problem("harm", **unbounded))
+    seen = "book with meal='rice': the reward is 1, expected 0"
+    assert found == violations(Booking(), GOOD[3]) == {("argument", "no matter which meal"): seen}
+    found = violations(Booking(), problem("harm", **{**GOOD[3].data, "may_differ": None}))
     assert found["extra write", "harm"].startswith("the gold calls, then book(seat_id=")
-    assert ("extra write", "no matter which meal") not in violations(Booking(), GOOD[3])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +140,7 @@ class Switch(World[Plane]):
 def test_problems_that_random_calls_solve_are_found():
     on = {"name": "switch", "arguments": {"on": True}}
     twenty = [problem(f"p{n}", world="switch", gold=[on]) for n in range(20)]
-    assert checks(Switch(), *twenty) == {"random calls"}
+    assert {check for check, _ in violations(Switch(), *twenty)} == {"random calls"}
 
 
 def test_two_replays_that_differ_are_found():
@@ -187,17 +172,6 @@ def test_a_world_that_does_not_show_its_state_is_refused():
 
     with pytest.raises(ConfigurationError, match="does not show its state"):
         audit(Hidden(), GOOD)
-
-
-def test_values_come_from_the_schema_and_the_state():
-    values = LegalValues(Booking().state)
-    tools = {tool.name: tool for tool in Booking().tools()}
-    assert values.candidates(tools["book"], "meal") == ["none", "fish", "rice"]
-    assert values.candidates(tools["book"], "seat_id") == [f"seat_{n}" for n in range(30)]
-    assert values.candidates(tools["book"], "guest", "Ann")[0] == "Bob"
-    assert "seat_1" not in values.candidates(tools["book"], "seat_id", "seat_1")
-    calls = [values.draw(tools["book"], random.Random(seed)) for seed in range(20)]
-    assert {len(call.arguments) for call in calls} == {2, 3}
 
 
 def test_values_of_every_kind_are_legal():

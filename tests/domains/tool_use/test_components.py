@@ -12,76 +12,54 @@ from tests.domains.tool_use.phone_world import READ, SET, SWITCH, Phone
 def scored(calls=(), words=(), **data):
     problem = ToolUseProblem.model_validate({"world": "phone", "gold": [SET], **data})
     gold, world = Phone(), Phone()
-    for one, todo in ((gold, problem.gold), (world, [ToolCall(**call) for call in calls])):
+    succeeded = [ToolCall(**call) for call in calls]
+    for one, todo in ((gold, (*problem.gold, *problem.user_gold)), (world, succeeded)):
         for call in todo:
             one.call(call, "user" if call.name == "switch_data" else "assistant")
-    for call in problem.user_gold:
-        gold.call(call, "user")
-    succeeded = [ToolCall(**call) for call in calls]
     return score(problem, Ending(world, gold.state, words, succeeded))
 
 
-def test_the_state_component_asks_for_the_state_after_the_gold_calls():
-    assert scored([READ, SET]) == (1.0, {"state": 1.0})
-    assert scored([READ]) == (0.0, {"state": 0.0})
-
-
-def test_the_state_includes_the_users_changes():
-    assert scored([SET], user_gold=[SWITCH])[0] == 0.0
-    assert scored([SET, SWITCH], user_gold=[SWITCH])[0] == 1.0
-    assert scored([SET, SWITCH])[0] == 0.0
-
-
-def test_the_reward_is_the_product_over_the_basis_alone():
-    data = {"basis": ["state", "said"], "said": ["12 months"]}
-    assert scored([SET], ["For 12 months."], **data) == (1.0, {"state": 1.0, "said": 1.0})
-    assert scored([SET], ["For 120 months."], **data) == (0.0, {"state": 1.0, "said": 0.0})
-    assert scored([], ["12 months"], **data)[0] == 0.0
-    assert scored([], ["12 months"], basis=["said"], said=["12 months"])[0] == 1.0
-
-
-def test_each_thing_has_to_be_said_in_one_message():
-    data = {"basis": ["said"], "said": ["large plan", "20"]}
-    assert scored([], ["You have 20.", "It is the large plan."], **data)[0] == 1.0
-    assert scored([], ["You have 20 large", "plan"], **data)[0] == 0.0
-
-
-def test_gold_calls_have_to_be_made_as_often_as_they_are_listed_among_others():
-    data = {"basis": ["calls"], "gold": [READ, READ]}
-    assert scored([READ, SET, READ], **data)[0] == 1.0
-    assert scored([READ, SET], **data)[0] == 0.0
-
-
-def test_assertions_have_to_come_out_as_expected():
-    large = {"check": "has_plan", "arguments": {"account": "acc_7", "plan": "large"}}
-    data = {"basis": ["assertions"]}
-    assert scored([SET], assertions=[large], **data)[0] == 1.0
-    assert scored([], assertions=[large], **data)[0] == 0.0
-    assert scored([], assertions=[{**large, "expected": False}], **data)[0] == 1.0
+SAID = {"basis": ["said"]}
+BOTH = {"basis": ["state", "said"], "said": ["12 months"]}
+PLACES = {**SAID, "said": ["Oak"], "not_said": ["Elm", "Fir"]}
+CALLS = {"basis": ["calls"], "gold": [READ, READ]}
+LARGE = {"check": "has_plan", "arguments": {"account": "acc_7", "plan": "large"}}
+HOLDS = {"basis": ["assertions"], "assertions": [LARGE]}
 
 
 @pytest.mark.parametrize(
-    ("calls", "may_differ", "reward"),
+    ("calls", "words", "data", "parts"),
     [
-        ([SET], None, 1.0),
-        ([SET, SWITCH], None, 1.0),
-        ([SET], [], 1.0),
-        ([SET, SWITCH], [], 0.0),
-        ([SET, SWITCH], ["data_is_on"], 1.0),
-        ([SET, SWITCH], ["accounts", "accounts.acc_7", "accounts.acc_8"], 0.0),
+        ([READ, SET], [], {}, {"state": 1}),
+        ([READ], [], {}, {"state": 0}),
+        # the state includes the user's changes
+        ([SET], [], {"user_gold": [SWITCH]}, {"state": 0}),
+        ([SET, SWITCH], [], {"user_gold": [SWITCH]}, {"state": 1}),
+        ([SET, SWITCH], [], {}, {"state": 0}),
+        ([SET], ["For 12 months."], BOTH, {"state": 1, "said": 1}),
+        ([SET], ["For 120 months."], BOTH, {"state": 1, "said": 0}),
+        ([], ["12 months"], BOTH, {"state": 0, "said": 1}),
+        # each fact in one message, and nothing of what is not to be said
+        ([], ["You have 20.", "Large plan."], {**SAID, "said": ["large plan", "20"]}, {"said": 1}),
+        ([], ["You have 20 large", "plan"], {**SAID, "said": ["large plan", "20"]}, {"said": 0}),
+        ([], ["It is in Oak."], PLACES, {"said": 1}),
+        ([], ["Oak, Elm or Fir."], PLACES, {"said": 0}),
+        ([], ["It is in Oak.", "Or in Fir."], PLACES, {"said": 0}),
+        # gold calls as often as they are listed, among others
+        ([READ, SET, READ], [], CALLS, {"calls": 1}),
+        ([READ, SET], [], CALLS, {"calls": 0}),
+        ([], [], HOLDS, {"assertions": 0}),
+        ([], [], {**HOLDS, "assertions": [{**LARGE, "expected": False}]}, {"assertions": 1}),
+        # assertions bound what must not change
+        ([SET, SWITCH], [], HOLDS, {"assertions": 1}),
+        ([SET], [], {**HOLDS, "may_differ": []}, {"assertions": 1}),
+        ([SET, SWITCH], [], {**HOLDS, "may_differ": []}, {"assertions": 0}),
+        ([SET, SWITCH], [], {**HOLDS, "may_differ": ["data_is_on"]}, {"assertions": 1}),
+        ([SET, SWITCH], [], {**HOLDS, "may_differ": ["accounts.acc_7"]}, {"assertions": 0}),
     ],
 )
-def test_assertions_bound_what_must_not_change(calls, may_differ, reward):
-    large = {"check": "has_plan", "arguments": {"account": "acc_7", "plan": "large"}}
-    data = {"basis": ["assertions"], "assertions": [large], "may_differ": may_differ}
-    assert scored(calls, **data)[0] == reward
-
-
-def test_who_says_everything_says_nothing():
-    data = {"basis": ["said"], "said": ["Oak"], "not_said": ["Elm", "Fir"]}
-    assert scored([], ["It is in Oak."], **data)[0] == 1.0
-    assert scored([], ["Oak, Elm or Fir."], **data)[0] == 0.0
-    assert scored([], ["It is in Oak.", "Or in Fir."], **data)[0] == 0.0
+def test_the_reward_is_the_product_over_the_components_of_the_basis(calls, words, data, parts):
+    assert scored(calls, words, **data) == (min(parts.values()), parts)
 
 
 @pytest.mark.parametrize("name", ["assertions", "said", "calls", "vibes"])

@@ -42,19 +42,12 @@ def test_an_output_that_cannot_be_carried_out_stays_text(domain, output):
     assert framed.output == output
 
 
-def test_a_conversation_from_another_state_is_not_a_problem(domain):
+def test_a_conversation_from_another_state_or_with_a_user_who_speaks_again_is_no_problem(domain):
     chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
-    other = tuple(
-        message.model_copy(update={"content": "something else"})
-        if message.role == "tool"
-        else message
-        for message in chat.messages
-    )
-    assert domain.problem_of_record(chat.model_copy(update={"messages": other})) is None
-
-
-def test_a_conversation_in_which_the_user_speaks_again_is_not_a_problem(domain):
-    chat = domain.frame(SupervisedDatum(instruction="Please do it.", output=CANCELS))
+    other = [
+        m.model_copy(update={"content": "something else"}) if m.role == "tool" else m
+        for m in chat.messages
+    ]
     more = (Message(role="user", content="Thanks."), Message(role="assistant", content="Bye."))
-    longer = chat.model_copy(update={"messages": (*chat.messages, *more)})
-    assert domain.problem_of_record(longer) is None
+    for messages in (tuple(other), (*chat.messages, *more)):
+        assert domain.problem_of_record(chat.model_copy(update={"messages": messages})) is None

@@ -28,26 +28,23 @@ def test_a_row_has_the_fields_of_an_instance_and_of_its_problem(load):
     assert (instance.id, instance.task, instance.skill) == ("on-1", "lamps", "switch")
     assert (instance.category, instance.answer) == ("lamps", "Done.")
     assert instance.data == {"world": "lamps", "gold": [SWITCH]}
+    (nameless,) = load({"instruction": "Switch lamp_1 on.", "gold": [SWITCH]})
+    assert "problems" in nameless.id
 
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"glod": []}, "glod"),
         ({"gold": [{"name": "swich"}]}, "gold: .*'swich'"),
-        ({"gold": [{"name": "listen"}]}, "gold: .*'listen'"),
         ({"gold": [SWITCH, {"name": "switch"}]}, r"field gold\.1: .* switch fails: .* missing"),
         ({"gold": [{"nmae": "switch"}]}, r"gold\.0\.n"),
         ({"tools": ["look"]}, "gold calls 'switch'"),
         ({"tools": ["switch", "fly"]}, "tools: .*'fly'"),
         ({"earlier": [{"role": "user", "content": "?"}]}, "earlier.*ends with a turn of others"),
-        ({"gold": "switch"}, "gold"),
         ({"user_gold": [SWITCH]}, "user_gold: .*'switch'"),
         ({"basis": ["said"]}, "basis names 'said'"),
-        ({"basis": ["assertions"]}, "basis names 'assertions'"),
         ({"basis": ["calls"], "gold": []}, "basis names 'calls'"),
         ({"basis": []}, "basis"),
-        ({"basis": ["states"]}, r"basis\.0"),
         ({"assertions": [{"check": "is_onn"}]}, "assertions: .*'is_onn'"),
         ({"assertions": [{"check": "is_on", "arguments": {"nope": 1}}]}, "assertions, is_on"),
         ({"said": ["it is on", "!?"]}, "said.*a word"),
@@ -58,10 +55,6 @@ def test_a_row_has_the_fields_of_an_instance_and_of_its_problem(load):
         ({"state": {"lamps": {"x": {"room": 7}}}}, r"state\.lamps.*room"),
         ({"state": {"lamps": {"lamp_9": None}}}, "field state: .* no 'lamp_9'"),
         ({"user": {"kind": "script", "states": {}}}, r"user\.script\.states"),
-        ({"user": {"kind": "person"}}, "user"),
-        ({"user": {"kind": "model"}}, r"user\.model\.instructions"),
-        ({"world": ""}, "world"),
-        ({"instruction": None}, "field instruction"),
         ({"instruction": ""}, "field instruction: it is empty, and there is no user"),
     ],
 )
@@ -73,11 +66,6 @@ def test_a_bad_row_is_refused_naming_file_problem_and_field(load, change, compla
     assert len(str(refused.value)) < 500
 
 
-def test_a_row_without_an_id_has_one_of_its_file(load):
-    (instance,) = load({"instruction": "Switch lamp_1 on.", "gold": [SWITCH]})
-    assert "problems" in instance.id
-
-
 def instance(**data):
     return TaskInstance(id="i", task="lamps", instruction="", data={"world": "lamps", **data})
 
@@ -87,24 +75,16 @@ def prepare(lamps):
     return ToolUseDomain(lamps).prepared
 
 
-def test_a_problem_is_prepared_once(prepare):
-    problem = instance(gold=[SWITCH])
-    assert prepare(problem) is prepare(problem)
-
-
 def test_a_problem_of_another_world_is_refused_and_imports_nothing(prepare):
     problem = TaskInstance(id="i", task="t", instruction="", data={"world": "os.path"})
     with pytest.raises(InvalidInstanceError, match="task's"):
         prepare(problem)
 
 
-def test_another_problem_with_the_same_id_is_prepared_again(prepare):
-    assert not prepare(instance()).gold_state.lamps["lamp_1"].is_on
-    assert prepare(instance(gold=[SWITCH])).gold_state.lamps["lamp_1"].is_on
-
-
 def test_the_gold_state_leaves_the_first_state_as_it_is(prepare, lamps):
-    prepared = prepare(instance(gold=[SWITCH], state={"lamps": {"lamp_0": None}}))
+    assert not prepare(instance()).gold_state.lamps["lamp_1"].is_on  # another one with its id
+    prepared = prepare(problem := instance(gold=[SWITCH], state={"lamps": {"lamp_0": None}}))
+    assert prepare(problem) is prepared
     assert prepared.gold_state.lamps["lamp_1"].is_on
     assert not prepared.state.lamps["lamp_1"].is_on
     assert list(prepared.state.lamps) == ["lamp_1", "lamp_2"]

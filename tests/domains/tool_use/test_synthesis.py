@@ -21,8 +21,8 @@ from tests.fakes import Student, Teacher
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
-TITLES = ("Dune", "Emma", "Ulysses", "Beloved", "Walden", "Candide", "Middlemarch", "Rebecca")
-TITLES += ("Ivanhoe", "Villette")
+TITLES = ("Dune", "Emma", "Ulysses", "Beloved", "Walden", "Candide", "Middlemarch", "Rebecca",
+          "Ivanhoe", "Villette")  # fmt: skip
 
 
 def values(**given):
@@ -34,30 +34,19 @@ def field(name, type, *choices):
 
 
 def tool(name, does, arguments=(), only_if=(), **sets):
-    return {
-        "name": name,
-        "description": f"{name} a book.",
-        "does": does,
-        "table": "books",
-        "arguments": arguments,
-        "sets": values(**sets),
-        "only_if": only_if,
-    }
+    about = {"name": name, "description": f"{name} a book.", "does": does, "table": "books"}
+    return {**about, "arguments": arguments, "sets": values(**sets), "only_if": only_if}
 
 
+FIELDS = [
+    field("title", "text"),
+    field("shelf", "integer"),
+    field("status", "text", "free", "lent"),
+]
 TABLES = {
     "name": "library",
     "policy": "You help the visitors of a library.",
-    "tables": [
-        {
-            "name": "books",
-            "fields": [
-                field("title", "text"),
-                field("shelf", "integer"),
-                field("status", "text", "free", "lent"),
-            ],
-        }
-    ],
+    "tables": [{"name": "books", "fields": FIELDS}],
 }
 ENTRIES = {
     "entries": [
@@ -94,79 +83,52 @@ def task(id, instruction, *gold, **more):
 def sound_tasks():
     """20 tasks, each solvable as stated."""
     rows = [
-        task(f"lend-{n}", f"Lend me {TITLES[n - 1]}.", call("lend", id=f"book_{n}"))
-        for n in range(1, 7)
+        *(("lend", n, "Lend me {}.", {}) for n in range(1, 7)),
+        *(("shelve", n, f"Put {{}} on shelf {n + 70}.", {"shelf": n + 70}) for n in range(1, 7)),
+        *(("discard", n, "Throw away {}.", {}) for n in (7, 8)),
+        *(("give_back", n, f"I return book_{n}.", {}) for n in (9, 10)),
     ]
-    rows += [
-        task(
-            f"shelve-{n}",
-            f"Put {TITLES[n - 1]} on shelf {n + 70}.",
-            call("shelve", id=f"book_{n}", shelf=n + 70),
-        )
-        for n in range(1, 7)
+    tasks = [
+        task(f"{name}-{n}", said.format(TITLES[n - 1]), call(name, id=f"book_{n}", **more))
+        for name, n, said, more in rows
     ]
-    rows += [
-        task(f"drop-{n}", f"Throw away {TITLES[n - 1]}.", call("discard", id=f"book_{n}"))
-        for n in (7, 8)
-    ]
-    rows += [
-        task(f"back-{n}", f"I return book_{n}.", call("give_back", id=f"book_{n}")) for n in (9, 10)
-    ]
-    rows.append(task("new", "Add Utopia on shelf 3.", call("add_book", title="Utopia", shelf=3)))
-    return [*rows, *harder(SPEC, [rows[0], rows[7], rows[12], rows[14]], 3)]
+    tasks.append(task("new", "Add Utopia on shelf 3.", call("add_book", title="Utopia", shelf=3)))
+    return [*tasks, *harder(SPEC, [tasks[0], tasks[7], tasks[12], tasks[14]], 3)]
 
 
-def broken_tasks():
-    """20 mutants of sound tasks: what is broken -> (the expected reason, the task)."""
-    lend, dune = call("lend", id="book_1"), "Lend me Dune."
-    said = {"basis": ["state", "said"]}
-    checked = {
-        "check": "has_value",
-        "arguments": {"table": "books", "id": "book_1", "field": "status"},
-    }
-    lent = {**checked, "arguments": {**checked["arguments"], "value": "lent"}}
-    only = {"basis": ["assertions"]}
-    shelves = [call("shelve", id="book_1", shelf=n) for n in (61, 62)]
-    return {
-        "empty request": ("form", task("m", "", lend)),
-        "unknown field": ("form", task("m", dune, lend, reward=1)),
-        "gold of another shape": ("form", task("m", dune, {"tool": "lend"})),
-        "basis without data": ("form", task("m", dune, lend, **said)),
-        "an id twice": ("repeated", task("lend-2", dune, lend)),
-        "a request twice": ("repeated", task("m", "lend me  Emma.", call("lend", id="book_2"))),
-        "a row that is not named": ("unstated", task("m", "Lend me a book.", lend)),
-        "another row is named": ("unstated", task("m", "Lend me Emma now.", lend)),
-        "a value that is not said": (
-            "unstated",
-            task("m", "Put Dune on another shelf.", call("shelve", id="book_1", shelf=44)),
-        ),
-        "unknown tool": ("loads", task("m", dune, call("borrow", id="book_1"))),
-        "missing argument": ("loads", task("m", dune, call("lend"))),
-        "argument of another type": (
-            "loads",
-            task("m", "Put Dune on shelf two.", call("shelve", id="book_1", shelf="two")),
-        ),
-        "unknown row": ("loads", task("m", "Lend me book_99.", call("lend", id="book_99"))),
-        "a tool that refuses": ("loads", task("m", "Lend me Ivanhoe.", call("lend", id="book_9"))),
-        "no gold calls": ("nothing", task("m", "Lend me Dune please.")),
-        "nothing changes": (
-            "nothing",
-            task("m", "Put Dune on shelf 1.", call("shelve", id="book_1", shelf=1)),
-        ),
-        "assertion that gold breaks": (
-            "gold",
-            task("m", dune, lend, **only, assertions=[{**lent, "expected": False}]),
-        ),
-        "assertions that see too little": (
-            "extra write",
-            task("m", dune, lend, **only, assertions=[lent]),
-        ),
-        "order that is not said": ("order", task("m", "Put Dune on shelf 61 and 62.", *shelves)),
-        "fact that the request says": (
-            "said",
-            task("m", dune, lend, **said, said=["Dune"]),
-        ),
-    }
+LEND, DUNE = call("lend", id="book_1"), "Lend me Dune."
+OF_BOOK_1 = {"table": "books", "id": "book_1", "field": "status", "value": "lent"}
+LENT = {"check": "has_value", "arguments": OF_BOOK_1}
+SAID, ONLY = {"basis": ["state", "said"]}, {"basis": ["assertions"]}
+
+
+def put(book_shelf):
+    return call("shelve", id="book_1", shelf=book_shelf)
+
+
+BROKEN = {
+    "empty request": ("form", "", [LEND], {}),
+    "unknown field": ("form", DUNE, [LEND], {"reward": 1}),
+    "gold of another shape": ("form", DUNE, [{"tool": "lend"}], {}),
+    "basis without data": ("form", DUNE, [LEND], SAID),
+    "lend-2": ("repeated", DUNE, [LEND], {}),
+    "a request twice": ("repeated", "lend me  Emma.", [call("lend", id="book_2")], {}),
+    "a row that is not named": ("unstated", "Lend me a book.", [LEND], {}),
+    "another row is named": ("unstated", "Lend me Emma now.", [LEND], {}),
+    "a value that is not said": ("unstated", "Put Dune on another shelf.", [put(44)], {}),
+    "unknown tool": ("loads", DUNE, [call("borrow", id="book_1")], {}),
+    "missing argument": ("loads", DUNE, [call("lend")], {}),
+    "argument of another type": ("loads", "Put Dune on shelf two.", [put("two")], {}),
+    "unknown row": ("loads", "Lend me book_99.", [call("lend", id="book_99")], {}),
+    "a tool that refuses": ("loads", "Lend me Ivanhoe.", [call("lend", id="book_9")], {}),
+    "no gold calls": ("nothing", "Lend me Dune please.", [], {}),
+    "nothing changes": ("nothing", "Put Dune on shelf 1.", [put(1)], {}),
+    "gold breaks it": ("gold", DUNE, [LEND], {**ONLY, "assertions": [{**LENT, "expected": False}]}),
+    "it sees too little": ("extra write", DUNE, [LEND], {**ONLY, "assertions": [LENT]}),
+    "order that is not said": ("order", "Put Dune on shelf 61 and 62.", [put(61), put(62)], {}),
+    "fact that the request says": ("said", DUNE, [LEND], {**SAID, "said": ["Dune"]}),
+}
+"""20 mutants of sound tasks by id: the expected reason, request, gold calls, other fields."""
 
 
 @pytest.fixture(scope="module")
@@ -177,46 +139,38 @@ def world(tmp_path_factory):
 
 
 def test_20_of_20_broken_tasks_are_rejected_for_their_reason_and_no_sound_one_of_20(world):
-    sound, broken = sound_tasks(), broken_tasks()
-    rows = []
-    for desk, (what, (reason, row)) in zip(ascii_uppercase, broken.items(), strict=False):
+    sound, rows = sound_tasks(), []
+    for desk, (id, (reason, request, gold, more)) in zip(
+        ascii_uppercase, BROKEN.items(), strict=False
+    ):
         own = "" if reason in ("form", "repeated") else f" This is desk {desk}."
-        id = row["id"] if what == "an id twice" else what
-        rows.append({**row, "id": id, "instruction": row["instruction"] + own})
+        rows.append(task(id, request + own, *gold, **more))
     kept, rejected = judge_candidates(world, [*sound, *rows])
-    reasons = {each.problem: [] for each in rejected}
-    for each in rejected:
-        reasons[each.problem].append(each.check)
-    expected = {what: [reason] for what, (reason, _) in broken.items()}
-    expected["lend-2"] = expected.pop("an id twice")
-    assert (len(sound), len(expected), kept, reasons) == (20, 20, sound, expected)
+    found = [(each.problem, each.check) for each in rejected]
+    assert (len(sound), len(rows), kept) == (20, 20, sound)
+    assert sorted(found) == sorted((id, reason) for id, (reason, *_) in BROKEN.items())
 
 
-def test_a_tool_that_adds_a_row_says_its_id(world):
+def test_a_tool_says_what_it_did_and_one_that_adds_a_row_its_id(world):
     changed = world.at(world.state.fork())
-    added = ToolCall(name="add_book", arguments={"title": "Utopia", "shelf": 3})
-    id, _, rest = changed.call(added).content.partition(" ")
+    said = changed.call(ToolCall(**call("add_book", title="Utopia", shelf=3))).content
+    id, _, rest = said.partition(" ")
     assert (changed.state.books[id].title, rest) == ("Utopia", "is added")
+    assert changed.call(ToolCall(**put(7))).content == "book_1 is changed"
+    assert changed.state.books["book_1"].shelf == 7
+    assert changed.call(ToolCall(**call("discard", id=id))).content == f"{id} is removed"
 
 
-def test_a_row_with_an_empty_name_is_not_named(tmp_path):
-    entries = json.loads(json.dumps(ENTRIES))["entries"]
-    entries[0]["values"][0]["value"] = ""
-    spec = WorldSpec.model_validate({**TABLES, "entries": entries, **TOOLS})
-    (tmp_path / "world.json").write_text(spec.model_dump_json())
-    row = task("m", "Lend me a book.", call("lend", id="book_1"))
-    _, (rejected,) = judge_candidates(read_world(tmp_path), [row])
-    assert rejected.check == "unstated"
-    assert rejected.detail.endswith("and names nothing of it")
-
-
-def test_what_a_task_does_not_state_is_named_in_one_message(world):
-    row = task("m", "Put a book away.", call("shelve", id="book_1", shelf=44))
-    _, (rejected,) = judge_candidates(world, [row])
+def test_what_a_task_does_not_state_is_named_in_one_message(world, tmp_path):
+    _, (rejected,) = judge_candidates(world, [task("m", "Put a book away.", put(44))])
     assert rejected.detail == (
         "unsolvable as stated: shelve needs 'book_1', and names nothing of it; "
         "shelve needs shelf 44, which is not said"
     )
+    spec = SPEC.model_dump_json().replace('"Dune"', '""')  # a row with an empty name is not named
+    (tmp_path / "world.json").write_text(spec)
+    _, (rejected,) = judge_candidates(read_world(tmp_path), [task("m", "Lend me a book.", LEND)])
+    assert rejected.detail.endswith("and names nothing of it")
 
 
 def drafts(rows):
@@ -230,17 +184,9 @@ def drafts(rows):
 def answers():
     rows = sound_tasks()
     unstated = task("bad", "Lend me a book.", call("lend", id="book_3"))
-    return [
-        json.dumps(each)
-        for each in (
-            TABLES,
-            ENTRIES,
-            TOOLS,
-            {"intents": ["lend", "shelve"]},
-            drafts([*rows[:2], unstated]),
-            drafts(rows[6:9]),
-        )
-    ]
+    intents = {"intents": ["lend", "shelve"]}
+    written = drafts([*rows[:2], unstated]), drafts(rows[6:9])
+    return list(map(json.dumps, (TABLES, ENTRIES, TOOLS, intents, *written)))
 
 
 def scripted(replies):
@@ -312,12 +258,13 @@ def test_a_synthesis_killed_in_each_step_ends_with_the_same_bytes(tmp_path, monk
         with suppress(KeyboardInterrupt):
             assert run(killed, partial(stopping, killed)) == report
         kills += 1
-    files = [path.relative_to(whole) for path in whole.rglob("*") if path.is_file()]
+    one, other = (
+        {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        for folder in (whole, killed)
+    )
     assert kills - 1 == 6 + 2  # before each answer, and each round of tries
     assert report.rejected["pass@8"] > 0
-    assert [
-        path for path in files if (whole / path).read_bytes() != (killed / path).read_bytes()
-    ] == []
+    assert one == other
     assert run(killed, partial(stopping, killed)) == report
 
 
@@ -336,7 +283,7 @@ def lender_says(text, sampling):
 
 
 @pytest.mark.parametrize(
-    "said", ["", "I cannot.", json.dumps(TABLES)[:70], json.dumps({**TABLES, "tables": []})]
+    "said", ["I cannot.", json.dumps(TABLES)[:70], json.dumps({**TABLES, "tables": []})]
 )
 def test_an_answer_that_is_empty_rubbish_cut_or_wrong_ends_with_the_step_and_is_not_saved(
     tmp_path, said
@@ -360,12 +307,17 @@ def test_a_damaged_world_file_is_named_with_all_its_faults(tmp_path):
     spec["entries"][0]["values"][1]["value"] = "high"
     spec["tools"][0]["table"] = "cds"
     spec["tools"][4]["sets"] = values(shelf=3)
+    spec["tools"].append({**tool("idle", "change"), "description": ""})
+    spec["entries"].append({"table": "books", "id": "book_99", "values": values(year=1)})
     (tmp_path / "world.json").write_text(json.dumps(spec))
     with pytest.raises(ConfigurationError) as error:
         read_world(tmp_path)
-    for words in ("world.json is damaged", "shelf is 'high', expected integer", "no table 'cds'"):
+    for words in (
+        *("world.json is damaged", "shelf is 'high', expected integer", "no table 'cds'"),
+        *("tool 'shelve': 'shelf' is there twice", "tool 'idle' changes nothing"),
+        *("books has no field 'year'", "entry 'book_99' lacks shelf, status, title"),
+    ):
         assert words in str(error.value)
-    assert "tool 'shelve': 'shelf' is there twice" in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["self", "id", "folder", "has_value", "call", "class"])
@@ -395,18 +347,18 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-def test_a_task_that_the_reference_policy_never_solves_is_rejected(library, tmp_path):
-    silent = Student(lambda text, sampling: "I do not know.")
-    with pytest.raises(EvaluationError, match="accepted"):
-        synthesize(tmp_path, "a library", scripted(answers()), tasks=6, policy=silent)
-    assert len(silent.asked) == 8 * library[1].accepted
-
-
-def test_a_policy_that_fails_is_not_a_wrong_answer(tmp_path):
-    down = Student(lambda text, sampling: Failure(reason="the server is down"))
-    with pytest.raises(EvaluationError, match="down"):
-        synthesize(tmp_path, "a library", scripted(answers()), tasks=6, policy=down)
-    assert [*tmp_path.glob("steps/tries_*")] == []
+@pytest.mark.parametrize(
+    ("said", "match", "rounds"),
+    [("I do not know.", "accepted", 8), (Failure(reason="the server is down"), "down", 1)],
+)
+def test_a_task_that_the_policy_never_solves_is_rejected_and_a_policy_that_fails_is_not_wrong(
+    library, tmp_path, said, match, rounds
+):
+    policy = Student(lambda text, sampling: said)
+    with pytest.raises(EvaluationError, match=match):
+        synthesize(tmp_path, "a library", scripted(answers()), tasks=6, policy=policy)
+    assert len(policy.asked) == rounds * library[1].accepted
+    assert len([*tmp_path.glob("steps/tries_*")]) == rounds - (match == "down")
 
 
 MINE = """
@@ -453,7 +405,6 @@ def test_the_command_takes_its_options_in_any_order_and_records_the_policy(mine,
         (("--theme", "a zoo"), "a synthesis needs a teacher"),
         (("teacher=mine.MyTeacher",), "the theme None"),
         (("teacher=mine.MyTeacher", "--theme", " "), "expected one of each"),
-        (("teacher=mine.MyTeacher", "--theme", "a zoo", "-n", "0"), "-n: '0'"),
         (("teacher=mine.MyTeacher", "--theme", "a zoo", "student=hf"), "['student=hf'], expected"),
         (("teacher=mine.MyTeacher", "--theme", "a zoo", "policy=gpt"), "policy is 'gpt', expected"),
         (("teacher=mine.MyPolicy", "--theme", "a zoo"), "teacher"),
@@ -475,12 +426,10 @@ def test_any_agent_teaches_on_a_synthesized_folder_and_no_code_in_it_runs(
     dataenvgym.succeeds("worlds", "audit", "library")
     edited = folder / "library" / "problems.jsonl"
     before = edited.read_text()
-    edited.write_text(
-        before.replace(json.loads(before.splitlines()[0])["instruction"], "Do it.", 1)
-    )
+    first = json.loads(before.splitlines()[0])["instruction"]
+    edited.write_text(before.replace(first, "Do it.", 1))
     refused = dataenvgym("worlds", "audit", "library")
-    assert (refused.code, "unstated" in refused.out) == (1, True)
-    assert "1 violation" in refused.err
+    assert (refused.code, "unstated" in refused.out, "1 violation" in refused.err) == (1, 1, 1)
     edited.write_text(before)
     options = ("task=world", "task.world=library", "student=simulated", "episode.iterations=1")
     dataenvgym.succeeds("run", "agent=gold", *options)

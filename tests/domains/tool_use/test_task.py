@@ -27,19 +27,16 @@ def test_the_task_is_named_after_its_world_or_as_asked(lamps, path):
     assert {p.data["world"] for p in task.instances} == {"lamps"}
 
 
-def test_a_world_is_found_by_the_name_of_its_class(path):
-    task = ToolUseTask("dataenvgym.domains.tool_use.worlds.shop.Shop")
-    assert [p.id for p in task.instances] == [p.id for p in ToolUseTask("shop").instances]
-
-
-def test_a_world_without_a_file_of_its_own_needs_sources(lamps):
-    with pytest.raises(ConfigurationError, match="comes without"):
-        ToolUseTask(lamps)
-
-
 def test_the_student_reads_the_policy_the_tools_and_the_problem(lamps, path):
     task = ToolUseTask(lamps, path, system_prompt="Be short.")
     first, said = task.domain.prompt(task.instances[0])
     assert first.content == "Switch what you are asked to.\n\nBe short."
     assert [tool.name for tool in first.tools] == ["look", "switch", "misbehave", "peek"]
     assert said.content == task.instances[0].instruction
+
+
+def test_a_world_is_named_by_its_class_and_without_a_file_of_its_own_needs_sources(lamps):
+    task = ToolUseTask("dataenvgym.domains.tool_use.worlds.shop.Shop")
+    assert [p.id for p in task.instances] == [p.id for p in ToolUseTask("shop").instances]
+    with pytest.raises(ConfigurationError, match="comes without"):
+        ToolUseTask(lamps)

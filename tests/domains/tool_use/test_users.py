@@ -1,7 +1,6 @@
 """Users: scripted, played by a model, or none."""
 
 import json
-import tracemalloc
 
 import pytest
 
@@ -58,31 +57,32 @@ def talk(conversation):
 # --- scripts ---
 
 
-def test_a_scripted_user_goes_from_state_to_state():
+def test_a_scripted_user_goes_from_state_to_state_and_stays_where_its_call_is_refused():
     environment = begun(instance(user=WITH_DATA, user_gold=[SWITCH]))
-    conversation, *_ = environment.step("What is wrong?")
-    assert conversation[-1].content == "I have no data."
-    environment.step(say(SET))
-    conversation, *_ = environment.step("Please switch it on.")
-    assert conversation[-1].content == "It is on."
+    for said, answer in (
+        ("What is wrong?", "I have no data."),
+        ("Please switch it on.", "Error: your plan has no data"),
+        (say(SET), "large for 12 months"),
+        ("Please switch it on.", "It is on."),
+    ):
+        assert environment.step(said)[0][-1].content == answer
     conversation, reward, done, *_ = environment.step("Great.")
     assert (conversation[-1].content, reward, done) == ("Thanks.", 1.0, True)
 
 
-def test_a_call_of_the_script_that_the_world_refuses_is_said_and_changes_nothing():
-    environment = begun(instance(user=WITH_DATA, user_gold=[SWITCH]))
-    conversation, *_ = environment.step("Please switch it on.")
-    assert conversation[-1].content == "Error: your plan has no data"
-    environment.step(say(SET))
-    assert environment.step("Please switch it on.")[0][-1].content == "It is on."
-
-
-def test_without_an_instruction_the_script_speaks_first():
-    environment = domain().make_environment()
+@pytest.mark.parametrize("kind", ["script", "model"])
+def test_without_an_instruction_the_user_speaks_first(kind):
     script = {"kind": "script", "states": {"s": [{"say": "Hello?"}]}}
-    conversation, _ = environment.reset(options={"instance": instance("i", "", user=script)})
+    problem = instance("i", "", user=script if kind == "script" else ANN)
+    made, user = domain(), Replies("Hello?")
+    environment = made.make_environment()
+    environment.others = speakers_of({"user": user})
+    conversation, _ = environment.reset(options={"instance": problem})
     assert [(m.role, m.content) for m in conversation[1:]] == [("user", "Hello?")]
     assert conversation[0].tools
+    if kind == "model":
+        assert [m.role for m in user.seen[0]] == ["system", "user"]
+        assert [m.role for m in made.prompt(problem)] == ["system"]  # known without its words
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,15 @@ def test_a_script_that_cannot_be_played_is_refused_by_field(states, message):
 
 def test_a_model_sees_its_instructions_and_the_talk_with_the_roles_exchanged():
     user = Replies("acc_7, please.", f"Thanks! {STOP}")
-    environment = begun(instance(user=ANN), {"user": user})
+    sampling = SamplingParameters(temperature=0.7, max_tokens=33)
+    environment = begun(instance(user=ANN), {"user": user}, user_sampling=sampling)
     environment.step(say(READ, words="I look."))
     environment.step("Which account?")
     environment.step(say(SET))
     conversation, reward, done, *_ = environment.step("It is done.")
     assert (conversation[-1].content, reward, done) == ("Thanks!", 1.0, True)
     first, second = user.seen
+    assert (user.samplings[0].temperature, user.samplings[0].max_tokens) == (0.7, 33)
     assert first[0].role == "system"
     assert "You are Ann" in first[0].content
     assert "help customers" not in first[0].content
@@ -123,20 +125,6 @@ def test_a_model_sees_its_instructions_and_the_talk_with_the_roles_exchanged():
     assert talk(first) == [greeting, wish, ("user", "I look.\nWhich account?")]
     assert talk(second)[3:] == [("assistant", "acc_7, please."), ("user", "It is done.")]
     assert [m.role for m in second] == ["system", *["user", "assistant"] * 2, "user"]
-
-
-def test_a_model_speaks_first_without_an_instruction():
-    user = Replies("Hello, I am Ann.")
-    environment = domain().make_environment()
-    environment.others = speakers_of({"user": user})
-    conversation, _ = environment.reset(options={"instance": instance("i", "", user=ANN)})
-    assert conversation[-1].content == "Hello, I am Ann."
-    assert [m.role for m in user.seen[0]] == ["system", "user"]
-
-
-def test_the_prompt_of_a_model_that_speaks_first_is_known_without_it():
-    assert [m.role for m in domain().prompt(instance("i", "", user=ANN))] == ["system"]
-    assert len(domain().prompt(instance(user=ANN))) == 2
 
 
 def test_a_model_calls_the_users_tools_and_sees_their_results_before_it_speaks():
@@ -148,22 +136,11 @@ def test_a_model_calls_the_users_tools_and_sees_their_results_before_it_speaks()
     assert [m.content for m in user.seen[-1] if m.role == "tool"] == ["data is on", "true"]
     assert [t.name for t in user.seen[0][0].tools] == ["switch_data", "look"]
     assert not any("data is on" in m.content for m in conversation)
-
-
-def test_a_call_of_a_model_that_fails_is_shown_to_it():
     user = Replies(say(SWITCH), say({"name": "fly", "arguments": {}}), "It does not work.")
-    environment = begun(instance(user=ANN), {"user": user})
-    environment.step("Please switch your data on.")
+    begun(instance(user=ANN), {"user": user}).step("Please switch your data on.")
     results = [m.content for m in user.seen[-1] if m.role == "tool"]
     assert results[0] == "Error: your plan has no data"
     assert results[1].startswith("Error: there is no tool 'fly'; the tools are: switch_data, look")
-
-
-def test_how_a_user_is_sampled_can_be_set():
-    user = Replies("Hm.")
-    sampling = SamplingParameters(temperature=0.7, max_tokens=33)
-    begun(instance(user=ANN), {"user": user}, user_sampling=sampling).step("Hello?")
-    assert (user.samplings[0].temperature, user.samplings[0].max_tokens) == (0.7, 33)
 
 
 def test_a_step_whose_user_fails_can_be_tried_again():
@@ -189,14 +166,9 @@ MANY = [say(SWITCH)] * (MOST_CALLING + 1)
 @pytest.mark.parametrize(
     ("user", "replies", "message"),
     [
-        ({}, ["  "], "the reply is empty"),
-        ({}, ["x" * 8001], "it said 8,001 characters"),
-        ({}, ["Ok.\nAssistant: It is done."], "it spoke for the assistant"),
-        ({}, [say(SET)], "it called set_plan, a tool of the assistant"),
         ({}, MANY, "it called tools in 10 replies and did not speak"),
         ({"must_not_say": ["20"]}, ["I have $20.00."], "it said '20', which it must not say"),
         ({}, ["Eh", "eh", "Eh ", "Eh"], "it said the same 4 times in a row: 'Eh'"),
-        (FACTS, [f"Bye. {STOP}"], "it was asked for 'acc_7' and never told it"),
         (FACTS, ["No.", "Well.", STOP], "it was asked for 'acc_7' and never told it"),
     ],
 )
@@ -283,6 +255,10 @@ def test_a_judge_decides_the_fault_of_an_unsolved_conversation():
     with pytest.raises(SpeakerError, match="judge says") as raised:
         environment.step("No.")
     assert raised.value.fault == "user"
+    environment, judge = judged("")
+    environment.step(say(SET))
+    assert environment.step("Done.")[1] == 1.0
+    assert not judge.seen  # it is not asked about solved conversations
 
 
 def test_a_judge_reads_the_users_calls():
@@ -295,13 +271,6 @@ def test_a_judge_reads_the_users_calls():
     called = '] User calls:\n    switch_data({"on": true})\n'
     assert f"{called}[5] Result:\n    Error: your plan has no data\n" in asked
     assert f"After them, calls of the user:\n{switched}" in asked
-
-
-def test_a_judge_is_not_asked_about_solved_conversations():
-    environment, judge = judged("")
-    environment.step(say(SET))
-    assert environment.step("Done.")[1] == 1.0
-    assert not judge.seen
 
 
 # --- many at once ---
@@ -350,26 +319,6 @@ def test_problems_without_an_instruction_are_split_by_their_users(tmp_path):
     sizes = [len(task.on(split).instances) for split in ("train", "validation", "test")]
     assert sizes == [5, 3, 4]
     assert task.domain.text_of(task.on("test").instances[0]).startswith(("I am", "You are"))
-
-
-@pytest.mark.slow
-def test_the_memory_of_a_conversation_does_not_grow_with_their_number():
-    def kilobytes(n):
-        problems = [instance(f"i{k}", user=ANN) for k in range(n)]
-        others = {"user": Predictor(lambda c: Reply(text=f"{len(c)}, please."))}
-        student = Predictor(lambda c: Reply(text=f"Well, {len(c)}?"))
-        make = domain(max_turns=4).make_environment
-        tracemalloc.start()
-        try:
-            completed = rollout(student, problems, make, sampling=LONG_REPLIES, others=others)
-            assert not any(c.error for c in completed)
-            return tracemalloc.get_traced_memory()[1] / n / 1024
-        finally:
-            tracemalloc.stop()
-
-    kilobytes(50)  # imports and caches
-    few, many = kilobytes(300), kilobytes(1_500)
-    assert many < 1.25 * few
 
 
 @pytest.mark.slow

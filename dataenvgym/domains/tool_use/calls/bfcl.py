@@ -82,7 +82,7 @@ def bfcl_rows(place: Path | HubDataset, *, subset: Subset = "all") -> Iterator[S
     for path, name in _files(place, subset):
         answers: defaultdict[str, list[SourceRow]] = defaultdict(list)
         if name not in _WITHOUT_ANSWERS:
-            file = path.parent / "possible_answer" / path.name
+            (file,) = files_in(path.parent / "possible_answer" / path.name, "BFCL")
             for row in rows_of_lines(file, file.stem, str(file)):
                 answers[str(row.values.get("id"))].append(row)
         for row in rows_of_lines(path, path.stem, str(path)):

@@ -30,7 +30,7 @@ from pydantic import Field
 from dataenvgym.domains.tool_use.calls import bfcl_process
 from dataenvgym.domains.tool_use.calls.bfcl import json_schema_of
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
-from dataenvgym.domains.tool_use.calls.problem import declaring
+from dataenvgym.domains.tool_use.calls.problem import declaring, files_in
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
@@ -239,7 +239,7 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
         (path, *_) = [*sorted(data.glob(f"BFCL_v*_multi_turn_{name}.json")), None]
         if path is None:
             raise ConfigurationError(f"{data} has no BFCL_v4_multi_turn_{name}.json")
-        answers = data / "possible_answer" / path.name
+        (answers,) = files_in(data / "possible_answer" / path.name, "BFCL")
         gold = {
             row.values.get("id"): row.values for row in rows_of_lines(answers, "", str(answers))
         }

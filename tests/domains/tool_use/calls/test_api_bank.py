@@ -90,8 +90,10 @@ def test_each_dialogue_is_in_one_split(api_bank):
 # --- files of our own ---
 
 
-def test_each_turn_of_the_assistant_is_a_problem(dialogues):
+def test_each_turn_of_the_assistant_is_a_problem_and_an_empty_file_is_mentioned(dialogues, caplog):
     instances = whole(dialogues).instances
+    assert "1 of 3 dialogues are empty files" in caplog.text
+    assert "GetToday-level-1-2" in caplog.text
     assert [(i.id, i.skill, i.category) for i in instances] == [
         ("AddAlarm-GetUserToken-level-2-1-2", REPLY, "level 2"),
         ("AddAlarm-GetUserToken-level-2-1-5", "GetUserToken", "level 2"),
@@ -109,14 +111,6 @@ def test_each_turn_of_the_assistant_is_a_problem(dialogues):
     assert instances[2].instruction == (
         "Please set an alarm.\nAnn, password x1, at 10 on 2023-01-01, twice."
     )
-
-
-@pytest.mark.parametrize(("turns", "n"), [("calls", 3), ("replies", 3), ("all", 6)])
-def test_calls_and_replies_can_be_taken_alone(dialogues, turns, n):
-    instances = whole(dialogues, turns=turns).instances
-    assert len(instances) == n
-    if turns != "all":
-        assert all((i.skill == REPLY) == (turns == "replies") for i in instances)
 
 
 def test_tools_derive_from_the_calls_if_they_are_not_described(dialogues):
@@ -150,8 +144,6 @@ def test_a_file_with_tools_replaces_them(dialogues, tmp_path):
     file.write_text("{}")
     with pytest.raises(ConfigurationError, match="damaged"):
         _ = whole(dialogues, apis=file).instances
-    with pytest.raises(ConfigurationError, match="missing"):
-        _ = whole(dialogues, apis=tmp_path / "none.json").instances
 
 
 def test_replies_are_scored_with_rouge_l(dialogues):
@@ -164,20 +156,10 @@ def test_replies_are_scored_with_rouge_l(dialogues):
     environment.reset(options={"instance": last})
     call = as_calls_text([ToolCall(name="GetToday")])
     assert environment.step(f"It is January.{call}")[1] == 0.0
-
-
-def test_the_text_next_to_a_call_is_scored_separately(dialogues):
-    task = whole(dialogues, turns="calls")
-    environment, token = task.domain.make_environment(), task.instances[0]
+    token = whole(dialogues, turns="calls").instances[0]  # words beside a call are scored apart
     environment.reset(options={"instance": token})
     *_, info = environment.step(f"One moment.{token.answer}")
     assert info["scores"] == {"names_matched": 1.0, "arguments_matched": 1.0, "rouge_l": 1.0}
-
-
-def test_an_empty_file_is_mentioned_and_has_no_problems(dialogues, caplog):
-    _ = whole(dialogues).instances
-    assert "1 of 3 dialogues are empty files" in caplog.text
-    assert "GetToday-level-1-2" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -185,7 +167,6 @@ def test_an_empty_file_is_mentioned_and_has_no_problems(dialogues, caplog):
     [
         ({"role": "User", "text": "Hi", "mood": "bad"}, "mood: Extra inputs are not"),
         ({"role": "Robot", "text": "Hi"}, "role is 'Robot', expected 'User'"),
-        ({"role": "API", "param_dict": {}, "result": {}}, "api_name: Field required"),
         ({"role": "API", "api_name": "A", "param_dict": {}}, "result: Field required"),
         ({"role": "AI", "text": "Hi"}, "the dialogue begins with 'AI', expected 'User'"),
     ],

@@ -12,8 +12,7 @@ from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_tex
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.records import ToolCall
-from dataenvgym.tasks.domain import solves
-from tests.calls_files import DIALOGUE, api, write
+from tests.calls_files import api, write
 
 # A small checkout: its manager calls classes as API-Bank's does, its APIs are of our own.
 MANAGER = """
@@ -75,14 +74,8 @@ class AddAlarm(Api):
     def call(self, time, loud="False", note=""):
         if time == "sleep":
             globals()["time"].sleep(60)
-        if time == "power":
-            10 ** 10**9
-        if time == "memory":
-            bytes(10**11)
         if time == "crash":
             __import__("os").abort()
-        if time == "leave":
-            raise SystemExit
         self.database[time] = note
         asked = {"time": time, "loud": loud, "note": note}
         return {"input": asked, "output": len(self.database), "exception": None}
@@ -148,26 +141,17 @@ def test_each_call_finds_the_database_as_it_is_in_the_checkout(checkout):
     assert json.loads((checkout / "init_database" / "Alarm.json").read_text()) == {"06:00": "up"}
 
 
-@pytest.fixture
-def hasty(checkout, monkeypatch):
-    """The checkout, in whose process a call may take one second."""
-    program = checkout.parent / "program.py"
-    with open(api_bank_process.__file__) as stream:
-        program.write_text(stream.read().replace("SECONDS = 60", "SECONDS = 1"))
-    monkeypatch.setattr(api_bank_process, "__file__", str(program))
-    return ApiBankApis(checkout)
-
-
-@pytest.mark.parametrize("time", ["sleep", "power", "memory", "crash", "leave"])
-def test_what_a_call_does_to_the_process_is_the_students(hasty, time):
-    assert not accepts(hasty, alarm(time=time), GOLD)
-    assert accepts(hasty, alarm(), GOLD)
-
-
-def test_a_gold_call_that_the_process_cannot_judge_is_an_error(hasty):
-    gold = GOLD.model_copy(update={"result": {**GOLD.result, "input": {"time": "sleep"}}})
-    with pytest.raises(EvaluationError, match="in time"):
-        hasty.verdict([alarm(time="sleep")], gold)
+@pytest.mark.parametrize("time", ["sleep", "crash"])
+def test_what_a_call_does_to_the_process_is_the_students_unless_the_gold_call_does_it_too(
+    checkout, hasty, time
+):
+    hasty(api_bank_process)
+    apis = ApiBankApis(checkout)
+    assert not accepts(apis, alarm(time=time), GOLD)
+    assert accepts(apis, alarm(), GOLD)
+    gold = GOLD.model_copy(update={"result": {**GOLD.result, "input": {"time": time}}})
+    with pytest.raises(EvaluationError, match="did not answer"):
+        apis.verdict([alarm(time=time)], gold)
 
 
 def test_a_package_that_an_api_needs_is_named_once_and_its_searches_are_judged_by_words(
@@ -223,30 +207,12 @@ def test_a_call_is_right_if_its_api_accepts_it_or_if_it_is_the_gold_call(checkou
     }
 
 
-def test_a_search_is_right_by_the_tool_that_it_finds(tmp_path):
-    search = api("ToolSearcher", {"keywords": "set alarm"}, {"name": "AddAlarm"})
-    (tmp_path / "d").mkdir()
-    write(tmp_path / "d" / "AddAlarm-level-2-1.jsonl", [DIALOGUE[0], search, *DIALOGUE[1:]])
-    task = APIBankTask(tmp_path / "d", turns="calls", search="tool").whole()
-    first = task.instances[0]
-    for keywords, right in (("alarm, please", True), ("user token", False)):
-        call = ToolCall(name="ToolSearcher", arguments={"keywords": keywords})
-        assert solves(task.domain, first, as_calls_text([call])) is right
-
-
+KEYWORDS = {"keywords": "alarm"}
+FOUND = {"input": KEYWORDS, "output": {"name": "AddAlarm"}, "exception": None}
 PLAN = {
     "requirement": "Wake me when Ann gets up.",
     "apis": [
-        {
-            "api_name": "ToolSearcher",
-            "input": {"keywords": "alarm"},
-            "output": {
-                "api_name": "ToolSearcher",
-                "input": {"keywords": "alarm"},
-                "output": {"name": "AddAlarm"},
-                "exception": None,
-            },
-        },
+        {"api_name": "ToolSearcher", "input": KEYWORDS, "output": FOUND},
         {"api_name": "AddAlarm", "input": {"time": "07:00"}, "output": 2},
     ],
     "response": "I set it.",
@@ -256,23 +222,14 @@ PLAN = {
 def test_the_requirements_of_level_3_are_dialogues(tmp_path, checkout):
     file = tmp_path / "level-3.json"
     file.write_text(json.dumps([PLAN, PLAN | {"requirement": "Another one.", "response": ""}]))
-    task = APIBankTask(file).whole()
-    ids = [(i.id, i.skill, i.category) for i in task.instances]
-    assert ids == [
-        ("level-3-1-2", "ToolSearcher", "level 3"),
-        ("level-3-1-3", "AddAlarm", "level 3"),
-        ("level-3-1-4", REPLY, "level 3"),
-        ("level-3-2-2", "ToolSearcher", "level 3"),
-        ("level-3-2-3", "AddAlarm", "level 3"),
-    ]
-    problem = task.instances[1].data_as(CallsProblem)
+    instances = APIBankTask(file).whole().instances
+    skills = ["ToolSearcher", "AddAlarm", REPLY, "ToolSearcher", "AddAlarm"]
+    assert [i.skill for i in instances] == skills
+    assert (instances[2].id, instances[2].category) == ("level-3-1-4", "level 3")
+    problem = instances[1].data_as(CallsProblem)
     assert [m.role for m in problem.messages] == ["user", "assistant", "tool"]
-    (apis,) = {
-        i.data_as(CallsProblem).checked.apis
-        for i in APIBankTask(file, checkout=checkout, turns="calls").whole().instances
-        if i.skill == "AddAlarm"
-    }
-    assert apis == "lv3_apis"
+    judged = APIBankTask(file, checkout=checkout, turns="calls").whole().instances
+    assert {i.data_as(CallsProblem).checked.apis for i in judged[1::2]} == {"lv3_apis"}
 
 
 ROW = {
@@ -313,10 +270,8 @@ def test_training_rows_are_turns_with_tools_of_their_own(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("read", "text"),
     [
-        (call_in, "no call"),
         (call_in, "[F(1)]"),
         (call_in, "[F(a=g())]"),
-        (call_in, "[F(a={1, 2})]"),
         (call_in, "[F(a=" + "(" * 10**5 + ")]"),
         (messages_in, "Hello."),
         (tools_in, "API descriptions:\n[1]"),

@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, Checked
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem
 from dataenvgym.domains.tool_use.calls.task import APIBankTask
 from dataenvgym.records import ToolCall
-from tests.domains.tool_use.calls.conftest import outside_data
+from tests.domains.tool_use.calls.conftest import original_verdicts, outside_data
 
 SEARCHER = '''
 """Stands for the package of API-Bank's searcher: two texts are close if they share words."""
@@ -112,16 +111,7 @@ def compared(checkout, golds, n, seed):
     cases = [
         {**gold, "call": call} for gold in golds for call in mutations(gold["call"], pool, n, draw)
     ]
-    original = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("original_api_bank.py"))],
-        cwd=checkout,
-        input="".join(json.dumps(case) + "\n" for case in cases),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    theirs = [json.loads(line) for line in original.stdout.splitlines()]
-    assert len(theirs) == len(cases)
+    theirs = original_verdicts("original_api_bank.py", checkout, cases)
     apis = ApiBankApis(checkout)
     counts, differing = Counter(), []
     for case, (verdict, how) in zip(cases, theirs, strict=True):

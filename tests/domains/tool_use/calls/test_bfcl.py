@@ -5,7 +5,6 @@ import pytest
 
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, as_calls_text
 from dataenvgym.domains.tool_use.calls.task import BFCLTask
-from dataenvgym.domains.tool_use.matching import GoldCall, calls_match
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ToolCall
 from dataenvgym.tasks.domain import solves
@@ -47,13 +46,6 @@ def test_gold_answers_solve_all_and_empty_ones_only_where_no_tool_fits(published
         assert solves(domain, instance, "") == (instance.category == "irrelevance"), instance.id
 
 
-def test_a_call_where_no_tool_fits_is_wrong(published):
-    for instance in published.instances:
-        if instance.category == "irrelevance":
-            call = ToolCall(name=instance.data_as(CallsProblem).tools[0].name)
-            assert not solves(published.domain, instance, as_calls_text([call])), instance.id
-
-
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
 def test_gold_calls_with_one_value_changed_fail_whichever_it_is(published, step):
     tried = 0
@@ -90,31 +82,22 @@ def test_the_subset_is_skill_and_category_and_can_be_chosen(bfcl_files):
     assert {(i.skill, i.category) for i in chosen} == {("parallel", "parallel")}
 
 
-def test_types_of_its_own_become_those_of_json(bfcl_files):
+def test_types_of_its_own_become_those_of_json_inner_ones_too(bfcl_files):
+    declared = {"type": "tuple", "items": {"type": "any", "enum": ["x"]}, "default": []}
+
+    def change(row):
+        row["function"][0]["parameters"]["properties"]["unit"] = declared
+
+    edit(bfcl_files / "BFCL_v4_simple_python.json", 1, change)
     instance = whole(bfcl_files, subset="simple").instances[0]
     assert instance.data_as(CallsProblem).tools[0].parameters == {
         "type": "object",
         "properties": {
             "a": {"type": "integer", "description": "The first."},
             "b": {"type": "number"},
-            "unit": {"type": "string"},
+            "unit": {"type": "array", "items": {"type": "string", "enum": ["x"]}, "default": []},
         },
         "required": ["a", "b"],
-    }
-
-
-def test_inner_types_and_other_keys_of_a_schema_are_read(bfcl_files):
-    declared = {"type": "tuple", "items": {"type": "any", "enum": ["x"]}, "default": []}
-    edit(
-        bfcl_files / "BFCL_v4_simple_python.json",
-        1,
-        lambda row: row["function"][0]["parameters"]["properties"].update(unit=declared),
-    )
-    tool = whole(bfcl_files, subset="simple").instances[0].data_as(CallsProblem).tools[0]
-    assert tool.parameters["properties"]["unit"] == {
-        "type": "array",
-        "items": {"type": "string", "enum": ["x"]},
-        "default": [],
     }
 
 
@@ -169,14 +152,9 @@ def said_in(row):
     ("file", "change"),
     [
         (QUESTIONS, lambda row: row.update(extra=1)),
-        (QUESTIONS, lambda row: row.pop("question")),
-        (QUESTIONS, lambda row: row.update(function=[])),
         (QUESTIONS, lambda row: row["function"].append(row["function"][0])),
         (QUESTIONS, lambda row: function_of(row)["properties"]["a"].update(type="HashMap")),
-        (QUESTIONS, lambda row: function_of(row).update(properties=[])),
-        (QUESTIONS, lambda row: function_of(row).update(items=1)),
         (QUESTIONS, lambda row: function_of(row).update(required="a")),
-        (QUESTIONS, lambda row: row.update(id="multiple_99")),
         (QUESTIONS, lambda row: row.update(id="multiple_0")),
         (QUESTIONS, lambda row: row["function"].pop()),
         (ANSWERS, lambda row: row.update(ground_truth=[{"shout": {}}])),
@@ -186,7 +164,6 @@ def said_in(row):
             lambda row: row["ground_truth"][0]["math.add"].pop("b"),
         ),
         (ANSWERS, lambda row: said_in(row).update(text=[])),
-        (ANSWERS, lambda row: said_in(row).update(text="x")),
         (ANSWERS, lambda row: row["ground_truth"][0].update(other={})),
     ],
 )
@@ -223,22 +200,6 @@ def test_an_argument_that_the_tool_lacks_may_be_among_those_that_can_be_left_out
     assert instance.data_as(CallsProblem).gold[0].call.arguments == {"text": "item 1"}
 
 
-def test_fields_of_an_object_within_an_object_are_plain_values():
-    inner = {"lateral": 10.5}
-    gold = GoldCall(name="go", arguments={"ego": [{"at": [inner], "way": ["", 1]}]}, listed=True)
-    assert gold.call.arguments == {"ego": {"at": inner, "way": 1}}
-    assert calls_match([gold.call], [gold], lenient=True)
-
-
-@pytest.mark.parametrize("number", [10**30, -(10**30), 2**64 - 1, 1e300])
-def test_a_huge_number_in_a_row_is_read_or_leaves_its_row_out(bfcl_files, number):
-    for name in ("BFCL_v4_multiple.json", "possible_answer/BFCL_v4_multiple.json"):
-        path = bfcl_files / name
-        edit(path, 1, lambda row: row.update(json.loads(json.dumps(row).replace('"item 0"', "0"))))
-        path.write_text(path.read_text().replace("[0,", f"[{number},"))
-    assert len(whole(bfcl_files, subset="multiple").instances) in (3, 4)
-
-
 def test_any_call_is_right_where_some_tool_is_relevant(bfcl_files):
     write(bfcl_files / "BFCL_v4_live_relevance.json", [question("r", "Say pair 3.", SAY)])
     task = whole(bfcl_files, subset="live_relevance")
@@ -254,20 +215,17 @@ def test_files_that_are_not_there_are_named(bfcl_files, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigurationError, match="BFCL's"):
         _ = whole(tmp_path / "empty").instances
+    with pytest.raises(ConfigurationError, match="give the path of a folder"):
+        _ = whole({"dataset": "gorilla-llm/Berkeley-Function-Calling-Leaderboard"}).instances
     (bfcl_files / "possible_answer" / "BFCL_v4_multiple.json").unlink()
-    with pytest.raises(FileNotFoundError, match="_multiple"):
+    with pytest.raises(ConfigurationError, match="possible_answer/BFCL"):
         _ = whole(bfcl_files).instances
     (bfcl_files / "BFCL_v3_irrelevance.json").touch()
     with pytest.raises(ConfigurationError, match="subset"):
         _ = whole(bfcl_files).instances
 
 
-def test_a_data_set_by_name_is_refused_with_the_way_out():
-    with pytest.raises(ConfigurationError, match="give the path of a folder"):
-        _ = whole({"dataset": "gorilla-llm/Berkeley-Function-Calling-Leaderboard"}).instances
-
-
-@pytest.mark.parametrize("number", [2**64, -(10**30), 3**100])
+@pytest.mark.parametrize("number", [2**64, -(10**30)])
 def test_a_long_integer_in_a_row_is_that_of_the_call(bfcl_files, number):
     gold = {"id": "simple_python_1", "ground_truth": [{"math.add": {"a": [number], "b": [1.5]}}]}
     path = bfcl_files / "possible_answer" / "BFCL_v4_simple_python.json"

@@ -3,10 +3,7 @@
 import ast
 import json
 import random
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +19,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import Tool, ToolCall
 from dataenvgym.records.instances import fault_of
 from tests.calls_files import write
-from tests.domains.tool_use.calls.conftest import outside_data
+from tests.domains.tool_use.calls.conftest import original_verdicts, outside_data
 from tests.fakes import Student
 
 # A checkout with one class, a counter, and a checker that compares its number after each turn.
@@ -91,26 +88,18 @@ def multi_turn_checker(turns, gold, entry, category, model):
 }
 
 
-def described(name, **parameters):
-    return {
-        "name": name,
-        "description": f"To {name}.",
-        "parameters": {"type": "dict", "properties": parameters, "required": []},
-        "response": {},
-    }
-
-
-def row(id, *turns, **more):
-    said = [[{"role": "user", "content": turn}] if turn else [] for turn in turns]
-    config = {"Counter": {"n": 3}}
-    return {
-        "id": id,
-        "question": said,
-        "initial_config": config,
-        "involved_classes": ["Counter"],
-        "path": [],
-        **more,
-    }
+WHOLE = {"type": "integer"}
+TOOLS = {
+    "add": {"by": WHOLE},
+    "power": {"base": WHOLE, "exponent": WHOLE},
+    "fill": {"n": WHOLE},
+    "say": {"text": {"type": "any"}},
+    **{name: {} for name in ("clear", "wait", "crash", "leave")},
+}
+ROWS = {
+    "base": (["Add 2.", "Add 1."], [["add(by=2)"], ["add()"]], {}),
+    "miss_func": (["Clear it.", ""], [[], ["clear()"]], {"missed_function": {"1": ["clear"]}}),
+}
 
 
 @pytest.fixture
@@ -122,28 +111,19 @@ def checkout(tmp_path):
     data = tmp_path / "bfcl_eval" / "data"
     for folder in ("possible_answer", "multi_turn_func_doc"):
         (data / folder).mkdir(parents=True)
-    whole = {"type": "integer"}
-    tools = [
-        described("add", by=whole),
-        described("clear"),
-        described("wait"),
-        described("power", base=whole, exponent=whole),
-        described("fill", n=whole),
-        described("crash"),
-        described("leave"),
-        described("say", text={"type": "any"}),
+    described = [
+        {"name": name, "description": "", "parameters": {"type": "dict", "properties": parameters}}
+        for name, parameters in TOOLS.items()
     ]
-    write(data / "multi_turn_func_doc" / "counter.json", tools)
-    rows = {
-        "base": row("multi_turn_base_0", "Add 2.", "Add 1."),
-        "miss_func": row(
-            "multi_turn_miss_func_0", "Clear it.", "", missed_function={"1": ["clear"]}
-        ),
-    }
-    gold = {"base": [["add(by=2)"], ["add()"]], "miss_func": [[], ["clear()"]]}
-    for name, one in rows.items():
-        write(data / f"BFCL_v4_multi_turn_{name}.json", [one])
-        answer = {"id": one["id"], "ground_truth": gold[name]}
+    write(data / "multi_turn_func_doc" / "counter.json", described)
+    of = {"initial_config": {"Counter": {"n": 3}}, "involved_classes": ["Counter"], "path": []}
+    for name, (turns, gold, more) in ROWS.items():
+        id = f"multi_turn_{name}_0"
+        said = [[{"role": "user", "content": turn}] if turn else [] for turn in turns]
+        write(
+            data / f"BFCL_v4_multi_turn_{name}.json", [{"id": id, "question": said, **of, **more}]
+        )
+        answer = {"id": id, "ground_truth": gold}
         write(data / "possible_answer" / f"BFCL_v4_multi_turn_{name}.json", [answer])
     return tmp_path
 
@@ -172,19 +152,10 @@ def test_calls_run_until_a_message_without_calls_ends_the_turn(checkout):
     assert (reward, info["note"]) == (0.0, "another number")
 
 
-def test_each_conversation_has_objects_of_its_own(checkout):
-    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
-    environments = [task.domain.make_environment() for _ in range(2)]
-    for environment in environments:
-        environment.reset(options={"instance": task.instances[0]})
-    said = [environment.step(call("add", by=5))[0][-1].content for environment in environments]
-    assert said == ["8", "8"]
-
-
 def test_withheld_tools_come_with_a_turn_of_their_own(checkout):
     task = BFCLMultiTurnTask(checkout=checkout, category="miss_func").whole()
     tools = task.instances[0].data_as(MultiTurnProblem).tools
-    assert [tool.name for tool in tools][:2] == ["add", "wait"]
+    assert [tool.name for tool in tools] == [name for name in TOOLS if name != "clear"]
     talk, *_ = play(task, "I cannot.")
     assert '"clear"' in talk[-1].content
     assert talk[-1].content.endswith("\nMore!")
@@ -198,8 +169,7 @@ def test_too_many_steps_in_a_turn_end_it(checkout):
     *_, done, info = play(task, *[call("add")] * MOST_STEPS)
     assert not done
     *_, done, info = play(task, *[call("add")] * (MOST_STEPS + 1))
-    assert done
-    assert info["note"] == "more than 20 steps in a turn"
+    assert (done, info["note"]) == (True, "more than 20 steps in a turn")
 
 
 def test_calls_are_literals_of_declared_tools():
@@ -208,16 +178,6 @@ def test_calls_are_literals_of_declared_tools():
     assert ast.literal_eval(ast.parse(as_source(quoted, tools)).body[0].value.keywords[0].value)
     for name, arguments in (("exit", {}), ("f", {"a=1, b": 2}), ("f.__init__", {})):
         assert as_source(ToolCall(name=name, arguments=arguments), tools) == "undefined_tool()"
-
-
-@pytest.fixture
-def hasty(checkout, monkeypatch):
-    """The checkout, in whose process a request may take one second."""
-    program = checkout / "program.py"
-    text = Path(bfcl_process.__file__).read_text()
-    program.write_text(text.replace("SECONDS = 60", "SECONDS = 1"))
-    monkeypatch.setattr(bfcl_process, "__file__", str(program))
-    return checkout
 
 
 HARMFUL = {
@@ -237,8 +197,11 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize("harmful", HARMFUL.values(), ids=HARMFUL)
-def test_what_a_call_does_to_the_process_is_the_students_and_concerns_no_other(hasty, harmful):
-    task = BFCLMultiTurnTask(checkout=hasty, category="base").whole()
+def test_what_a_call_does_to_the_process_is_the_students_and_concerns_no_other(
+    checkout, hasty, harmful
+):
+    hasty(bfcl_process)
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
     other = task.domain.make_environment()
     other.reset(options={"instance": task.instances[0]})
     other.step(call("add", by=1))
@@ -257,10 +220,11 @@ def test_the_memory_of_a_call_is_limited(checkout):
     assert [m.content for m in talk if m.role == "tool"] == ["1000000000", "Error: "]
 
 
-def test_gold_calls_that_cannot_run_are_an_error_of_the_environment(hasty):
+def test_gold_calls_that_cannot_run_are_an_error_of_the_environment(checkout, hasty):
+    hasty(bfcl_process)
     answer = {"id": "multi_turn_base_0", "ground_truth": [["wait()"], ["add()"]]}
-    write(hasty / "bfcl_eval/data/possible_answer/BFCL_v4_multi_turn_base.json", [answer])
-    task = BFCLMultiTurnTask(checkout=hasty, category="base").whole()
+    write(checkout / "bfcl_eval/data/possible_answer/BFCL_v4_multi_turn_base.json", [answer])
+    task = BFCLMultiTurnTask(checkout=checkout, category="base").whole()
     (completed,) = task.evaluate(Student(lambda text, sampling: call("wait")))
     assert fault_of(completed) == "environment"
 
@@ -359,15 +323,7 @@ def test_verdicts_on_changed_conversations_are_those_of_bfcls_checker(category):
             safe = json.loads(json.dumps(written).replace('"exit(', '"no_exit('))
             entry = problem.entry.model_dump(mode="json")
             cases.append({"entry": entry, "turns": safe, "gold": problem.gold})
-    original = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("original_bfcl.py"))],
-        cwd=folder,
-        input="".join(json.dumps(case) + "\n" for case in cases),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    theirs = [json.loads(line) for line in original.stdout.splitlines()]
+    theirs = original_verdicts("original_bfcl.py", folder, cases)
     assert len(theirs) == len(ours) == 800
     differing = [
         (case["entry"]["id"], case["turns"], one, other)

@@ -3,7 +3,7 @@ import pytest
 from dataenvgym.domains.tool_use.calls.problem import NO_CALL, as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.environments.checks import RecordChecks
-from dataenvgym.records import ChatDatum, Message, Provenance, SupervisedDatum, TextDatum, ToolCall
+from dataenvgym.records import Provenance, SupervisedDatum, ToolCall
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.domain import gives, solves
 
@@ -31,15 +31,6 @@ def written(instance, domain, output, question=None):
         text = text.replace(instance.instruction, question)
     return SupervisedDatum(
         instruction=text, output=output, provenance=Provenance(id="r1", skill="simple")
-    )
-
-
-def test_a_problem_is_one_text_with_its_tools(task, instances):
-    text = task.domain.text_of(instances["irrelevance_2"])
-    assert text == (
-        "Fly to city 2.\n\nTools:\n"
-        '{"name": "say", "description": "Say something.", "parameters": '
-        '{"type": "object", "properties": {"text": {"type": "string"}}}}'
     )
 
 
@@ -93,20 +84,10 @@ def test_the_answer_to_a_user_is_the_text(dialogues):
 
 def test_gold_records_declare_the_tools_and_make_the_calls(task, instances):
     record = task.domain.gold_record(instances["simple_python_3"])
-    assert record == ChatDatum(
-        messages=(
-            Message(role="user", content="What is 3 and 3.5?"),
-            Message(
-                role="assistant",
-                content="",
-                tool_calls=(
-                    ToolCall(name="math.add", arguments={"a": 3, "b": 3.5, "unit": "meters"}),
-                ),
-            ),
-        ),
-        tools=record.tools,
-        provenance=Provenance(skill="simple", task="bfcl"),
-    )
+    assert [m.content for m in record.messages] == ["What is 3 and 3.5?", ""]
+    (said,) = record.messages[1].tool_calls
+    assert said == ToolCall(name="math.add", arguments={"a": 3, "b": 3.5, "unit": "meters"})
+    assert record.provenance == Provenance(skill="simple", task="bfcl")
     assert (*record.conversation[:-1],) == task.domain.prompt(instances["simple_python_3"])
     silent = task.domain.gold_record(instances["irrelevance_0"])
     assert silent.messages[-1].content == NO_CALL
@@ -124,14 +105,6 @@ def test_a_teachers_text_becomes_a_chat_record_in_the_tasks_prompt(bfcl_files):
     again = task.domain.unframe(record)
     assert again.instruction.startswith("What is 7 and 1?\n\nTools:\n")
     assert task.domain.frame(again) == record
-
-
-def test_texts_without_tools_and_other_kinds_do_not_change(task):
-    record = SupervisedDatum(instruction="What is 1?", output="1")
-    assert task.domain.frame(record) == record
-    assert task.domain.unframe(record) == record
-    text = TextDatum(text="x")
-    assert task.domain.unframe(text) == text
 
 
 def test_records_become_problems_that_their_own_calls_solve(task, instances):
@@ -189,16 +162,13 @@ def test_calls_that_the_tools_do_not_take_are_wrong(task, instances, output, ver
     assert task.domain.judge_record(task.domain.frame(record)) is verdict
 
 
-def test_records_that_differ_only_in_their_tools_are_not_duplicates(task, instances):
+def test_checks_tell_records_by_their_tools_and_drop_those_that_put_an_evaluation_problem(
+    task, instances
+):
     domain = task.domain
     record = domain.gold_record(instances["multiple_0"])
     fewer = record.model_copy(update={"tools": record.tools[1:]})
-    checked = RecordChecks().check([record, fewer, record])
-    assert checked.reasons == {"duplicate": 1}
-
-
-def test_a_record_that_puts_an_evaluation_problem_is_dropped(task):
-    domain = task.domain
+    assert RecordChecks().check([record, fewer, record]).reasons == {"duplicate": 1}
     evaluated = next(i for i in task.instances if i.category == "simple")
     other = written(evaluated, domain, add(a=70, b=1), "What is 70 and 1, summed?")
     records = [domain.gold_record(evaluated), domain.frame(other)]

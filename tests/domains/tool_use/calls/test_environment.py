@@ -57,6 +57,8 @@ def test_the_reward_is_1_for_the_gold_calls_alone(instances):
         assert (found, done, truncated) == (reward, True, False)
         assert info["was_correct"] == reward
         assert info["scores"] == {"names_matched": names, "arguments_matched": arguments}
+    for reply, reward in (("", 1.0), ("<tool_call>{oops</tool_call>", 1.0), (say("x"), 0.0)):
+        assert tried(instances["irrelevance_0"], reply)[1] == reward
 
 
 def test_a_note_has_the_expected_and_the_actual_calls(instances):
@@ -69,12 +71,6 @@ def test_a_note_has_the_expected_and_the_actual_calls(instances):
     assert "note" not in info
 
 
-def test_any_reply_without_calls_is_right_where_no_tool_fits(instances):
-    for reply in ("", "I cannot fly.", "<tool_call>{oops</tool_call>"):
-        assert tried(instances["irrelevance_0"], reply)[1] == 1.0
-    assert tried(instances["irrelevance_0"], say("x"))[1] == 0.0
-
-
 def asked(*roles, **data):
     messages = [{"role": role, "content": "?"} for role in roles]
     return {"tools": [{"name": "a"}], "messages": messages, **data}
@@ -83,8 +79,6 @@ def asked(*roles, **data):
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ({}, "tools: Field required"),
-        (asked(x=1), "messages"),
         (asked("user", gold=[{"name": "b"}]), r"gold calls \['b'\]"),
         (asked("system"), "messages have roles .'system'."),
         (asked("user", "assistant"), "messages have roles"),
@@ -120,6 +114,10 @@ def test_a_student_that_searches_gets_the_tools_and_continues(searching):
     assert [tool["name"] for tool in found] == ["GetToday"]
     assert found[0]["parameters"]["type"] == "object"
     assert environment.step(problems["GetToday"].answer)[1] == 1.0
+    record = task.domain.gold_record(problems["GetToday"])  # it shows the search
+    assert [m.role for m in record.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [tool.name for tool in record.tools] == ["ToolSearcher"]
+    assert record.messages[1].tool_calls[0].arguments == {"keywords": "Get Today"}
 
 
 def test_the_search_finds_names_before_descriptions_and_says_if_nothing_fits(searching):
@@ -142,24 +140,12 @@ def test_a_student_that_only_searches_runs_out_of_turns(searching):
     assert {sum(m.role == "tool" for m in c.transcript[-2:]) for c in completed} == {1}
 
 
-def test_gold_records_show_the_search(searching):
-    task, problems = searching
-    record = task.domain.gold_record(problems["GetToday"])
-    roles = [message.role for message in record.messages]
-    assert roles == ["user", "assistant", "tool", "assistant"]
-    assert [tool.name for tool in record.tools] == ["ToolSearcher"]
-    assert record.messages[1].tool_calls[0].arguments == {"keywords": "Get Today"}
-    assert record.messages[3].tool_calls == (ToolCall(name="GetToday"),)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param('{"text": ' + "[" * 200 + "]" * 200 + "}", id="deep"),
         pytest.param('{"text": ' + "[" * 20_000 + "]" * 20_000 + "}", id="very deep"),
         pytest.param('{"text": "' + "x" * 1_000_000 + '"}', id="1 MB"),
         pytest.param('{"text": NaN}', id="NaN"),
-        pytest.param('{"text": 1' + "0" * 400 + "}", id="large number"),
         pytest.param('{"text": "\\ud800"}', id="lone surrogate"),
     ],
 )
@@ -178,12 +164,9 @@ def test_odd_arguments_are_wrong_and_no_error(instances, arguments):
     [
         ("police killed the gunman", "police kill the gunman", 0.75),
         ("the gunman kill police", "police kill the gunman", 0.5),
-        ("The Cat, sat!", "the cat sat", 1.0),
         ("the cat", "the cat sat on the mat", 0.5),
         ("a b c d", "e f", 0.0),
         ("", "a", 0.0),
-        ("a", "", 0.0),
-        ("", "", 0.0),
     ],
 )
 def test_it_is_the_f1_of_the_longest_common_subsequence_of_words(text, gold, score):

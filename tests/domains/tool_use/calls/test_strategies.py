@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine, RejectionSamplingEngine
+from dataenvgym.agents import Assignment, LLMEngine, PreferenceEngine
 from dataenvgym.agents.engines.gold import GoldEngine
-from dataenvgym.agents.quality import AlreadyKnownCheck, WrongAnswerCheck
 from dataenvgym.domains.tool_use.calls.problem import as_calls_text
 from dataenvgym.domains.tool_use.calls.task import APIBankTask, BFCLTask
 from dataenvgym.records import PreferenceDatum, ToolCall
@@ -38,21 +37,6 @@ def generate(engine, student=NOBODY, plan=PLAN):
     return engine.generate(plan, student, np.random.default_rng(0))
 
 
-def knowing(task):
-    """Gives the gold answer to every problem of the task, and calls nothing else."""
-    gold = {i.instruction: i.answer for i in task.whole().instances}
-    return ScriptedPredictor(lambda conversation: gold[conversation[-1].content])
-
-
-def test_right_tries_of_the_student_become_chat_records(task):
-    engine = RejectionSamplingEngine(task, samples=2)
-    records = generate(engine, knowing(task))
-    assert [record.messages[-1].tool_calls[0].name for record in records] == ["math.add"] * 3
-    assert generate(RejectionSamplingEngine(task, samples=2)) == []
-    silent = generate(engine, knowing(task), (Assignment(1, skill="irrelevance"),))
-    assert silent[0].messages[-1].content == "None of the tools can do this."
-
-
 def test_wrong_calls_make_pairs_in_which_calls_stay_calls(task):
     wrong = ToolCall(name="math.add", arguments={"a": 1, "b": 1})
     student = ScriptedPredictor(lambda conversation: as_calls_text([wrong]))
@@ -74,13 +58,3 @@ def test_pairs_are_made_in_the_middle_of_a_dialogue_too(dialogues):
     pairs = generate(engine, wrong, (Assignment(6),))
     roles = {pair.provenance.skill: [m.role for m in pair.prompt] for pair in pairs}
     assert roles["AddAlarm"] == [*["user", "assistant"] * 2, "tool"]
-
-
-def test_checks_drop_known_and_wrong_records(task):
-    records = list(generate(LLMEngine(Teacher(sums), task)))
-    call = ToolCall(name="math.add", arguments={"a": 100, "b": 0.5})
-    student = ScriptedPredictor(lambda conversation: as_calls_text([call]))
-    assert AlreadyKnownCheck(task).passes(records, student) == [False, True, True]
-    bad = records[0].messages[-1].model_copy(update={"tool_calls": (ToolCall(name="fly"),)})
-    records[0] = records[0].model_copy(update={"messages": (records[0].messages[0], bad)})
-    assert WrongAnswerCheck(task).passes(records, student) == [False, True, True]

@@ -14,7 +14,6 @@ from dataenvgym.events import redact
         ({}, "command"),
         ({"command": ["x"], "url": "http://x/mcp"}, "url"),
         ({"command": "npx server"}, "list"),
-        ({"command": []}, "one of them"),
     ],
 )
 def test_impossible_values_are_refused_by_name(options, said):
@@ -30,16 +29,11 @@ def test_a_key_and_headers_are_read_from_the_environment_and_redacted(monkeypatc
     monkeypatch.setenv("TEAM", "header-value-55")
     server = McpServer(url="http://x", headers={"X-Team": "TEAM"})
     assert server.all_headers() == {"X-Team": "header-value-55"}
-    redacted = redact("it is key-1234-of-a-server, header-value-55")
-    assert "key-1234" not in redacted
-    assert "header-value" not in redacted
-
-
-def test_variables_of_a_command_are_named_and_their_values_redacted(monkeypatch):
     monkeypatch.setenv("A_TOKEN", "token-5678-of-a-program")
     server = McpServer(command=["x"], variables=["A_TOKEN"])
     assert server.environment() == {"A_TOKEN": "token-5678-of-a-program"}
-    assert "token-5678" not in repr(server) + redact("token-5678-of-a-program")
+    told = repr(server) + redact("key-1234-of-a-server header-value-55 token-5678-of-a-program")
+    assert not [each for each in ("key-1234", "header-value", "token-5678") if each in told]
 
 
 def test_a_variable_that_is_not_set_is_named(monkeypatch):

@@ -74,15 +74,14 @@ def test_certificates_are_read_once_for_all_sessions(notes_url, sessions_with, m
     assert len(read) == 1
 
 
-def test_all_pages_of_a_listing_are_read(sessions_with):
-    with running(paged(PAGES)) as url, closing(sessions_with(url)) as sessions:
-        assert [tool.name for tool in sessions.open().tools()] == ["a", "b", "c"]
-
-
-def test_a_listing_that_goes_in_circles_ends(sessions_with):
-    pages = {None: ("a", "1"), "1": ("b", "1")}
+@pytest.mark.parametrize(
+    ("pages", "names"), [(PAGES, "abc"), ({None: ("a", "1"), "1": ("b", "1")}, "ab")]
+)
+def test_all_pages_of_a_listing_are_read_and_one_that_goes_in_circles_ends(
+    sessions_with, pages, names
+):
     with running(paged(pages)) as url, closing(sessions_with(url)) as sessions:
-        assert [tool.name for tool in sessions.open().tools()] == ["a", "b"]
+        assert [tool.name for tool in sessions.open().tools()] == [*names]
 
 
 def test_a_server_that_knows_no_sessions_is_asked_without(sessions_with):

@@ -14,34 +14,23 @@ def result(*blocks, **fields):
     return types.CallToolResult(content=list(blocks), **fields)
 
 
-def text(words: str):
+def text(words):
     return types.TextContent(type="text", text=words)
 
 
-def test_blocks_of_text_follow_one_another():
-    assert read_result(result(text("one"), text("two"))).content == "one\ntwo"
-
-
-def test_content_that_is_not_text_is_named():
+def test_blocks_follow_one_another_and_what_is_not_text_is_named():
+    inside = types.TextResourceContents(uri="a://b", text="inside")
+    blob = types.BlobResourceContents(uri="a://c", blob="QUJD")
     read = read_result(
         result(
+            text("one"),
             types.ImageContent(type="image", data="QUJDREVG", mime_type="image/png"),
-            types.AudioContent(type="audio", data="QUJD", mime_type="audio/wav"),
             types.ResourceLink(type="resource_link", name="report", uri="file:///r.pdf"),
-            types.EmbeddedResource(
-                type="resource", resource=types.TextResourceContents(uri="a://b", text="inside")
-            ),
-            types.EmbeddedResource(
-                type="resource", resource=types.BlobResourceContents(uri="a://c", blob="QUJD")
-            ),
+            *(types.EmbeddedResource(type="resource", resource=each) for each in (inside, blob)),
         )
     )
     assert read.content.splitlines() == [
-        "[image/png, 6 bytes]",
-        "[audio/wav, 3 bytes]",
-        "report: file:///r.pdf",
-        "inside",
-        "[file at a://c]",
+        *("one", "[image/png, 6 bytes]", "report: file:///r.pdf", "inside", "[file at a://c]")
     ]
 
 
@@ -51,21 +40,13 @@ def test_structured_content_is_read_if_there_is_no_other():
     assert read_result(result()).content == ""
 
 
-def test_an_error_of_a_tool_is_marked_as_an_error():
+def test_an_error_is_marked_a_secret_redacted_and_a_huge_result_cut():
     read = read_result(result(text("no such file"), is_error=True))
     assert (read.content, read.error) == ("no such file", "no such file")
     assert read_result(result(is_error=True)).error
-
-
-def test_a_secret_that_a_server_repeats_is_redacted():
     keep_secret("secret-of-the-server-1")
     assert "secret-of" not in read_result(result(text("key: secret-of-the-server-1"))).content
-
-
-def test_a_huge_result_is_cut_and_the_student_is_told():
     for fields in ({}, {"is_error": True}):
-        read = read_result(result(text("x" * 5_000_000), **fields))
-        assert len(read.content) < 101_000
-        assert read.content.endswith(
-            "[cut: these are 100,000 of 5,000,000 characters; ask for less]"
-        )
+        content = read_result(result(text("x" * 5_000_000), **fields)).content
+        assert len(content) < 101_000
+        assert content.endswith("[cut: these are 100,000 of 5,000,000 characters; ask for less]")

@@ -27,13 +27,6 @@ def test_another_session_is_reached_neither_by_a_guess_nor_ended(session):
     assert victim.call("read", title="first") == ("the victim's", False)
 
 
-def test_a_request_outside_of_a_session_is_refused(notes_url):
-    outside = Wire(notes_url)
-    response = outside.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-    assert response.status_code == 400
-    assert "session" in response.json()["error"]["message"].lower()
-
-
 def test_a_session_that_its_client_ended_is_gone(session, notes):
     wire = session()
     wire.call("read", title="first")
@@ -71,8 +64,11 @@ def test_a_handshake_that_fails_keeps_no_session(session, notes):
         assert session(url).call("read", title="first") == ("text of the first", False)
 
 
-def test_get_requests_and_other_paths_are_refused(session, notes_url):
-    wire = session()
+def test_other_requests_are_refused_as_are_web_pages_under_another_name(session, notes_url):
+    wire, listing = session(), {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert Wire(notes_url).post(listing).status_code == 400  # outside of a session
+    assert wire.post(listing, host="evil.example").status_code == 421
+    assert wire.post(listing, origin="https://evil.example").status_code == 403
     headers = {"accept": "text/event-stream", "mcp-session-id": wire.session}
     refused = wire.http.get(notes_url, headers=headers)
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST, DELETE")
@@ -81,18 +77,10 @@ def test_get_requests_and_other_paths_are_refused(session, notes_url):
         assert wire.http.post(root + path, json={}).status_code in (404, 405), path
 
 
-def test_web_pages_cannot_reach_a_local_server_under_another_name(session):
-    wire = session()
-    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    assert wire.post(listing, host="evil.example").status_code == 421
-    assert wire.post(listing, origin="https://evil.example").status_code == 403
-
-
 def test_impossible_options_are_refused_by_name(notes, notes_url):
     port = int(notes_url.rpartition(":")[2].removesuffix("/mcp"))
     for options, said in (
         ({"port": port}, f"port {port}.*choose another port"),
-        ({"port": 70_000}, "port 70000"),
         ({"host": "no.such.host.invalid"}, "cannot listen on no.such.host.invalid"),
     ):
         with pytest.raises(ConfigurationError, match=said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -43,35 +44,10 @@ def conversation(world):
         each.close()
 
 
-def test_its_tools_and_policy_are_those_of_the_server(world, notes):
-    assert world.policy == notes.policy
-    assert [tool.name for tool in world.tools()] == [tool.name for tool in notes.tools()]
-    for taken, own in zip(world.tools(), notes.tools(), strict=True):
-        assert taken.description == own.description
-        assert taken.parameters == {"type": "object", **own.parameters}
-    assert world.tools("user") == ()
-
-
-def test_schemas_of_other_servers_are_taken_as_they_are(foreign_url):
-    async def listed(client):
-        return {t.name: t.input_schema for t in (await client.list_tools()).tools}
-
-    schemas = in_client(foreign_url, listed)
-    assert "$defs" in schemas["order"]
-    world = McpWorld(McpServer(url=foreign_url))
-    try:
-        assert {tool.name: tool.parameters for tool in world.tools()} == schemas
-        assert world.policy == "Add with care."
-    finally:
-        world.close()
-
-
 @pytest.mark.parametrize(
     ("listed", "complaint"),
     [
         ({"name": ""}, "name"),
-        ({"input_schema": {"required": None}}, "required"),
-        ({"input_schema": {"required": "title"}}, "required"),
         ({"input_schema": {"required": [1]}}, "required.0 is 1"),
         ({"input_schema": {"properties": None}}, "properties"),
         ({"input_schema": {"maximum": math.inf}}, "maximum"),
@@ -90,24 +66,30 @@ def test_a_malformed_tool_of_a_server_is_refused(notes_url, monkeypatch, listed,
     assert notes_url in str(caught.value)
 
 
-def test_calls_of_other_servers_return_text(foreign_url, conversation):
-    base = McpWorld(McpServer(url=foreign_url))
-    world = conversation(base)
-    try:
-        assert world.call(ToolCall(name="add", arguments={"a": 2, "b": 3})).content == "5"
-        for long in (2**70, -(10**300), 3**600):  # exact
-            result = world.call(ToolCall(name="add", arguments={"a": long, "b": 1}))
-            assert result.content == str(long + 1)
-        items = {"items": [{"name": "nail", "sizes": [1, 2]}]}
-        assert world.call(ToolCall(name="order", arguments=items)).content == "nail"
-        assert world.call(ToolCall(name="picture")).content == "[image/png, 6 bytes]"
-        refused = world.call(ToolCall(name="refuse"))
-        assert "refuse" in (refused.error or "")
+def test_tools_of_other_servers_are_taken_as_they_are_and_their_calls_return_text(
+    foreign_url, conversation
+):
+    async def listed(client):
+        return {t.name: t.input_schema for t in (await client.list_tools()).tools}
+
+    with closing(McpWorld(McpServer(url=foreign_url))) as base:
+        schemas = in_client(foreign_url, listed)
+        assert "$defs" in schemas["order"]
+        assert {tool.name: tool.parameters for tool in base.tools()} == schemas
+        assert (base.policy, base.tools("user")) == ("Add with care.", ())
+        world = conversation(base)
+
+        def call(name, **arguments):
+            return world.call(ToolCall(name=name, arguments=arguments))
+
+        for long in (2, 2**70, -(10**300)):  # exact
+            assert call("add", a=long, b=1).content == str(long + 1)
+        assert call("order", items=[{"name": "nail", "sizes": [1, 2]}]).content == "nail"
+        assert call("picture").content == "[image/png, 6 bytes]"
+        refused = call("refuse")
         assert refused.content == refused.error
-        wrong = world.call(ToolCall(name="add", arguments={"a": "two"}))
-        assert wrong.error  # values are for the server to check
-    finally:
-        base.close()
+        assert "refuse" in refused.error
+        assert call("add", a="two").error  # values are for the server to check
 
 
 def test_a_session_is_opened_by_the_first_call_and_ended_with_the_conversation(
@@ -133,12 +115,9 @@ def test_names_of_arguments_are_checked_before_the_server_is_asked(conversation)
         result = world.call(ToolCall(name="read", arguments=arguments))
         assert result.error == said
         assert result.content == f"Error: read: {said}"
+    unknown = world.call(ToolCall(name="raed")).error
+    assert unknown == "there is no tool 'raed'; the tools are: read, write, wait, fall_over"
     assert world._session is None
-
-
-def test_an_unknown_tool_is_answered_with_the_known_ones(conversation):
-    result = conversation().call(ToolCall(name="raed"))
-    assert result.error == ("there is no tool 'raed'; the tools are: read, write, wait, fall_over")
 
 
 def test_a_server_that_went_away_is_the_server_s_fault(notes, conversation):
@@ -171,7 +150,7 @@ def test_a_call_that_takes_too_long_is_the_server_s_fault(slow_notes, conversati
         ),
         (McpServer(command=[sys.executable, "-c", "print('hello')"]), "does not open a session"),
     ],
-    ids=["no server", "no program", "a program that ends", "a program of another kind"],
+    ids=range(4),
 )
 def test_a_server_that_cannot_be_reached_is_refused_with_the_reason(server, said):
     with pytest.raises(ConfigurationError, match=said):

@@ -71,17 +71,13 @@ def test_a_program_is_read_as_the_calls_it_makes(reply):
     assert read("code", reply).problem is None
 
 
-def test_only_keyword_arguments_count():
-    assert read("code", "x = image_captioning('a.jpg', size=3, **more)").plan == (
-        Step("image_captioning", {"size": 3}),
-    )
-
-
 def test_calls_of_builtins_and_own_functions_are_not_steps_unless_they_are_tools():
     code = (
         "def f():\n    return 1\nprint(f())\ny = len('a')\nx = made_up(a=1)\nz = count(objects=x)"
     )
     assert [step.name for step in read("code", code).plan] == ["made_up", "count"]
+    assert read("code", "x = image_captioning('a.jpg', size=3, **more)").plan[0].args == {"size": 3}
+    assert (read("json", "[]").plan, read("json", "[]").problem) == ((), None)
     assert [step.name for step in form_of("code", ["len"]).read(code).plan] == [
         *("len", "made_up", "count"),
     ]
@@ -142,25 +138,18 @@ def test_a_name_that_python_cannot_have_cannot_be_written_as_code(name):
 DEEP = 100_000
 BAD_JSON = [
     ("", "no JSON list"),
-    ("I cannot plan.", "no JSON list"),
     ("[1, 2]", "step 0 is 1, expected an object"),
-    ('["a"]', "step 0 is 'a', expected an object"),
     ('{"name": "f"}', "expected a list of steps"),
     ('[{"args": {}}]', "field 'name': found nothing"),
-    ('[{"name": 3}]', "field 'name': found 3"),
     ('[{"name": "f", "args": [1]}]', "field 'args': found a list of 1"),
     ('[{"name": "f", "arguments": {"x": 1}}]', "field 'args'"),
     ('[{"name": "f", "id": 1.5}]', "field 'id': found 1.5"),
-    ('[{"name": "f",}]', "no JSON list"),
     ('[{"name": "f"}', "no JSON list"),
-    ("[" * DEEP, "no JSON list"),
     ("[" * DEEP + "]" * DEEP, "no JSON list"),
     (f'[{{"name": "f", "args": {{"x": {"[" * 60}{"]" * 60}}}}}]', "more than 50 levels"),
-    (f'[{{"name": "f", "args": {{"x": "{"x" * 1_000_000}"}}', "no JSON list"),
 ]
 BAD_CODE = [
     ("", "no Python code"),
-    ("I cannot plan.", "no Python code"),
     ("```python\nx = f(\n```", "not Python"),
     ("x = 1", "calls no tool"),
     (f"x = {'(' * DEEP}{')' * DEEP}", "not Python|no Python code"),
@@ -179,10 +168,6 @@ def test_an_unparsable_plan_is_an_empty_one_with_a_short_reason(form, reply, pro
     assert reading.plan == ()
     assert any(part in reading.problem for part in problem.split("|"))
     assert len(reading.problem) < 200
-
-
-def test_an_empty_list_is_an_empty_plan_without_a_problem():
-    assert (read("json", "[]").plan, read("json", "[]").problem) == ((), None)
 
 
 @pytest.mark.parametrize(

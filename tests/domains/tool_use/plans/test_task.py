@@ -41,29 +41,20 @@ def test_a_row_is_a_problem_with_its_list_of_tools_as_the_skill(tmp_path, change
     assert problem.instruction == "Please make a story for number 7"
     assert (problem.skill, problem.category) == ("image_captioning > text_generation", "2 steps")
     assert json.loads(problem.answer)[1]["args"] == {"text": "A story of <node-0>.text"}
-
-
-def test_a_row_without_an_id_is_named_by_its_place(tmp_path):
-    assert one(tmp_path, {"id": ...}).id == "rows-1"
-
-
-def test_the_gold_answer_is_in_the_chosen_form(tmp_path):
-    assert one(tmp_path, {}, form="code").answer == (
+    other = one(tmp_path, {**changes, "id": ...}, form="code")
+    assert (other.id, other.answer) == (
+        "rows-1",
         'output0 = image_captioning(image="7.jpg")\n'
-        "output1 = text_generation(text=f\"A story of {output0['text']}\")"
+        "output1 = text_generation(text=f\"A story of {output0['text']}\")",
     )
 
 
 REFUSED = [
     ({"user_request": ...}, "field 'user_request': found nothing, expected a text"),
-    ({"user_request": 3}, "field 'user_request': found int 3"),
     ({"plan_str": ...}, "field 'plan_str': found nothing, expected a list"),
-    ({"plan_str": "[{]"}, "field 'plan_str': found str '.{.'"),
     ({"plan_str": "__import__('os')"}, "field 'plan_str': found str"),
     ({"plan_str": "(" * 5000}, "field 'plan_str': found str"),
-    ({"plan_str": "{}"}, "field 'plan_str': found str"),
     ({"plan_str": "[]"}, "field 'plan_str': the plan has no step"),
-    ({"plan_str": "[{'id': 0}]"}, "step 0, field 'name': found nothing"),
     ({"plan_str": "[{'name': 'tell joke', 'arguments': {}}]"}, "step 0, field 'args'"),
     (
         {"plan_str": "[{'name': 'image captionin', 'args': {}}]"},
@@ -76,10 +67,6 @@ REFUSED = [
     (
         {"plan_str": str([*STEPS[:1], {**STEPS[1], "args": {"text": "<node-4>.text"}}])},
         "step 1, argument 'text' refers to <node-4>.text, expected a step before it: <node-3>",
-    ),
-    (
-        {"plan_str": "[{'name': 'text generation', 'args': {'text': ['<node-1>.text']}}]"},
-        "step 0, argument 'text' refers to <node-1>.text, expected a step before it: none is",
     ),
 ]
 
@@ -145,21 +132,15 @@ def test_the_tool_list_is_a_list_or_the_metadata_of_ms(tmp_path, content):
     "content",
     [
         "[",
-        "3",
         "[]",
-        "[3]",
         '[{"args": []}]',
         '[{"name": "a b"}, {"name": "a_b"}]',
-        '[{"name": "a", "args": [1]}]',
         '{"a": {"input": {"arg_name": 2}}}',
         '{"a": 2}',
-        '[{"name": "a", "description": 2}]',
-        None,
     ],
 )
 def test_a_tool_list_that_is_none_is_refused(tmp_path, content):
     path = tmp_path / "tools.json"
-    if content is not None:
-        path.write_text(content)
+    path.write_text(content)
     with pytest.raises(ConfigurationError, match=r"tools\.json"):
         PlansTask(str(tmp_path / "rows.jsonl"), path)

@@ -61,10 +61,7 @@ def test_the_user_speaks_first_by_tau2s_guidelines_and_the_scenario():
         "</scenario>"
     )
     assert [tool.name for tool in system.tools] == ["look", "toggle_data"]
-
-
-def test_a_user_without_tools_has_the_other_guidelines():
-    *_, user = begun("said", "Who owns L1?")
+    *_, user = begun("said", "Who owns L1?")  # a user without tools
     assert user.seen[0][0].content.startswith("# How to play\nBe brief.")
     assert "PERSONA" not in user.seen[0][0].content
     assert user.seen[0][0].tools == ()
@@ -80,7 +77,7 @@ def test_the_gold_calls_of_both_seats_earn_the_reward_and_a_failing_one_is_ignor
     assert info["scores"] == {"state": 1.0, "assertions": 1.0}
 
 
-@pytest.mark.parametrize("stop", ["###STOP###", "###TRANSFER###", "Bye ###OUT-OF-SCOPE### so"])
+@pytest.mark.parametrize("stop", ["###TRANSFER###", "Bye ###OUT-OF-SCOPE### so"])
 def test_every_stop_token_ends_the_conversation(stop):
     environment, *_ = begun("roaming", "No signal!", stop)
     conversation, reward, done, _, info = environment.step("I cannot help.")
@@ -198,20 +195,16 @@ def test_without_a_file_of_splits_fractions_divide_all_tasks(data):
     assert len(task(limit=1).whole().instances) == 1
 
 
-def test_skills_are_the_gold_tools_that_write():
-    skills = {i.id: i.skill for i in task().whole().instances}
-    assert skills["roaming"] == "toggle_data, allow_roaming"
-    assert skills["calls"] == "changes nothing"
-
-
-def test_tasks_that_need_a_judge_are_refused_without_one():
+def test_tasks_that_need_a_judge_are_refused_without_one_or_left_out_and_named(caplog):
     with pytest.raises(ConfigurationError, match="NL_ASSERTION"):
-        task(nl_assertions="judge").whole().instances  # noqa: B018
-
-
-def test_tasks_that_are_left_out_are_named(caplog):
-    ids = [i.id for i in task().whole().instances]
-    assert ids == ["roaming", "said", "past", "calls", "data"]
+        _ = task(nl_assertions="judge").whole().instances
+    config = compose(["task=tau2", "task.domain=telecom", "task.nl_assertions=leave_out"])
+    built = build_task(config)
+    assert built.name == "tau2_telecom"
+    skills = {i.id: i.skill for i in built.whole().instances}
+    assert [*skills] == ["roaming", "said", "past", "calls", "data"]
+    assert skills["roaming"] == "toggle_data, allow_roaming"  # the gold tools that write
+    assert skills["calls"] == "changes nothing"
     assert "2 of 7 rows" in caplog.text
     assert "(task 'nothing'): it has nothing to evaluate" in caplog.text
     assert "(task 'judged'): it needs a judge" in caplog.text
@@ -230,38 +223,22 @@ def test_ids_of_a_split_that_are_not_in_the_file_are_mentioned(data, caplog):
     [
         ({"evaluation_criteria": {"reward_basis": ["DB", "VIBES"]}}, r"reward_basis.1.*'VIBES'"),
         ({"evaluation_criteria": {"vibes": []}}, r"evaluation_criteria.vibes.*[Ee]xtra"),
-        ({"evaluation_criteria": {"actions": [{"arguments": {}}]}}, r"actions.0.name"),
         ({"user_scenario": None}, r"user_scenario"),
         ({"initial_state": {"weather": "rain"}}, r"initial_state.weather"),
-    ],
-)
-def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, change, complaint):
-    change_first(data, **change)
-    with pytest.raises(InvalidInstanceError, match=rf"tasks.json \(task 'roaming'\).*{complaint}"):
-        task().whole().instances  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"actions": [{"name": "nosuch"}]}, "gold.*'nosuch'"),
+        ({"evaluation_criteria": {"actions": [{"name": "nosuch"}]}}, "gold.*'nosuch'"),
         (
-            {"env_assertions": [{"env_type": "user", "func_name": "assert_dat"}],
-             "reward_basis": ["ENV_ASSERTION"]},
+            {"evaluation_criteria": {
+                "env_assertions": [{"env_type": "user", "func_name": "assert_dat"}],
+                "reward_basis": ["ENV_ASSERTION"],
+            }},
             "assertions.*'user.assert_dat'.*[Dd]id you mean",
         ),
     ],
 )  # fmt: skip
-def test_a_task_with_an_unknown_tool_or_assertion_is_refused(data, change, complaint):
-    change_first(data, evaluation_criteria=change)
-    with pytest.raises(InvalidInstanceError, match=rf"'roaming'.*{complaint}"):
+def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, change, complaint):
+    change_first(data, **change)
+    with pytest.raises(InvalidInstanceError, match=rf"tasks.json \(task 'roaming'\).*{complaint}"):
         task().whole().instances  # noqa: B018
-
-
-def test_the_configuration_builds_the_task(data):
-    config = compose(["task=tau2", "task.domain=telecom", "task.nl_assertions=leave_out"])
-    built = build_task(config)
-    assert (built.name, len(built.whole().instances)) == ("tau2_telecom", 5)
 
 
 # --- tasks of other files ---
