@@ -1,6 +1,9 @@
 """A real HTTP server in a thread, which answers as a test says."""
 
 import asyncio
+import json
+import random
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,8 +11,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from dataenvgym.agents import Agent, LLMEngine, OpenEndedPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments import OpenEnded
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Conversation, Message
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.teachers import Teacher
 
 GREEDY = SamplingParameters()
@@ -50,6 +58,54 @@ def numbers(n: int, start: int = 0) -> list[Conversation]:
 
 def ask(teacher: Teacher, conversations: Any, sampling: SamplingParameters = GREEDY) -> list[Any]:
     return teacher.ask(conversations, sampling, purpose="records")
+
+
+class Author:
+    """Answers requests for records, each with other ones; `fault` may do something else first.
+
+    Attributes:
+        says: is in every record.
+        written: the number of records so far.
+    """
+
+    def __init__(self, fault: Any = None, says: str = "") -> None:
+        self.fault = fault
+        self.says = says
+        self.written = 0
+
+    async def __call__(self, request: web.Request, payload: dict[str, Any]) -> web.StreamResponse:
+        if self.fault is not None and (answer := await self.fault(self)) is not None:
+            return answer
+        count = int(re.search(r"Write (\d+) new", payload["messages"][-1]["content"])[1])
+        numbers = range(self.written, self.written + count)
+        self.written += count
+        records = [
+            {"instruction": f"Say {words(n)} {self.says}.", "output": f"{self.says}\n#### {n}"}
+            for n in numbers
+        ]
+        usage = {"prompt_tokens": 100, "completion_tokens": 50}
+        return completion(json.dumps({"records": records}), usage=usage)
+
+
+def words(number: int) -> str:
+    """A text per number that is near to no other's."""
+    draw = random.Random(number)
+    return " ".join("".join(draw.choices("abcdefghij", k=6)) for _ in range(4))
+
+
+def play(directory, url: str, *, n: int = 30, iterations: int = 3, **options: Any):
+    """An episode with a teacher at that server."""
+    options = {"retries": 0, "api_key_variable": None} | options
+    teacher = Teacher("author", base_url=url, directory=directory, **options)
+    task = PocketMathTask(n_validation=12, n_test=12)
+    engine = LLMEngine(teacher, task, batch_size=5)
+    agent = Agent(OpenEndedPolicy(), engine, name="open_ended", records_per_iteration=n)
+    student = ScriptedPredictor(lambda conversation: "#### 12345")
+    try:
+        environment = OpenEnded(task, student, directory=directory)
+        return run_episode(environment, agent, iterations=iterations)
+    finally:
+        teacher.close()
 
 
 class FakeServer:

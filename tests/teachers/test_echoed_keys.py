@@ -1,27 +1,19 @@
 """A server that repeats the API key in every way, under a whole episode: it is kept nowhere."""
 
 import contextvars
-import json
-import random
-import re
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from dataenvgym import events
-from dataenvgym.agents import Agent, LLMEngine, OpenEndedPolicy
 from dataenvgym.cli.main import main
-from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.environments import OpenEnded
 from dataenvgym.errors import PredictionError
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.runs.episodes import run_episode
 from dataenvgym.storage import read_jsonl
-from dataenvgym.students.predictors import OpenAIPredictor, ScriptedPredictor
-from dataenvgym.teachers import Teacher
-from tests.teachers.conftest import completion
+from dataenvgym.students.predictors import OpenAIPredictor
+from tests.teachers.conftest import Author, completion, play
 
 KEY = "sk-echo/0123456789+abc="
 PASSWORD = "pass-word-42"
@@ -35,45 +27,13 @@ def forget(monkeypatch):
         yield
 
 
-def words(draw: random.Random) -> str:
-    return " ".join("".join(draw.choices("abcdefghij", k=6)) for _ in range(4))
-
-
-def said(payload) -> str:
-    """The records that are asked for, with the key in each."""
-    count = int(re.search(r"Write (\d+) new", payload["messages"][-1]["content"])[1])
-    draw = random.Random(len(str(payload)) + count)
-    records = [
-        {"instruction": f"Say {words(draw)} with {KEY}.", "output": f"{KEY}\n#### {n}"}
-        for n in range(count)
-    ]
-    return json.dumps({"records": records})
-
-
-def respond_with(*, status=200):
+def refuse(status: int):
     async def respond(request, payload):
+        body = {"error": {"message": f"{request.headers['Authorization']}: {request.url}"}}
         headers = {"X-Key": KEY, "Retry-After": KEY}
-        if status != 200:
-            body = {"error": {"message": f"{request.headers['Authorization']}: {request.url}"}}
-            return web.json_response(body, status=status, headers=headers)
-        choice = {"message": {"content": said(payload)}, "finish_reason": "stop"}
-        return web.json_response({"choices": [choice]}, headers=headers)
+        return web.json_response(body, status=status, headers=headers)
 
     return respond
-
-
-def play(directory: Path, url: str):
-    teacher = Teacher(
-        "author", base_url=url, api_key_variable="ECHO_KEY", directory=directory, retries=0
-    )
-    engine = LLMEngine(teacher, task := PocketMathTask(n_validation=4, n_test=4), batch_size=5)
-    agent = Agent(OpenEndedPolicy(), engine, name="open_ended", records_per_iteration=5)
-    student = ScriptedPredictor(lambda conversation: "#### 12345")
-    environment = OpenEnded(task, student, directory=directory)
-    try:
-        return run_episode(environment, agent, iterations=1)
-    finally:
-        teacher.close()
 
 
 def files_with(folder: Path, *secret: str) -> list[str]:
@@ -88,8 +48,9 @@ def files_with(folder: Path, *secret: str) -> list[str]:
 
 
 def test_a_key_in_replies_is_in_no_file_and_records_say_so(tmp_path, server):
-    server.respond = respond_with()
-    summary = play(tmp_path, f"{server.url}/v1?key={PASSWORD}")
+    server.respond = Author(says=KEY)
+    url = f"{server.url}/v1?key={PASSWORD}"
+    summary = play(tmp_path, url, n=5, iterations=1, api_key_variable="ECHO_KEY")
     assert summary.iterations[-1].n_records == 5
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
     assert files_with(tmp_path, KEY, PASSWORD) == []
@@ -99,9 +60,9 @@ def test_a_key_in_replies_is_in_no_file_and_records_say_so(tmp_path, server):
 
 @pytest.mark.parametrize("status", [400, 401, 500])
 def test_a_key_in_an_error_is_in_no_file_and_in_no_message(tmp_path, server, status):
-    server.respond = respond_with(status=status)
+    server.respond = refuse(status)
     with pytest.raises(PredictionError, match="REDACTED") as raised:
-        play(tmp_path, f"{server.url}?token={PASSWORD}")
+        play(tmp_path, f"{server.url}?token={PASSWORD}", api_key_variable="ECHO_KEY")
     assert KEY not in str(raised.value)
     assert PASSWORD not in str(raised.value)
     assert "REDACTED" in (tmp_path / "summary.json").read_text()
@@ -130,7 +91,7 @@ def test_a_client_of_an_earlier_episode_keeps_its_key_in_a_later_one(server):
 
 def test_the_command_line_keeps_and_shows_no_key(tmp_path, server, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    server.respond = respond_with(status=401)
+    server.respond = refuse(401)
     overrides = (
         "student=simulated agent=open_ended agent/engine=llm name=mine episode.iterations=1 "
         "teacher=openai teacher.model=author teacher.retries=0 teacher.api_key_variable=ECHO_KEY "

@@ -57,11 +57,6 @@ def test_a_mistake_is_found_when_the_prompt_is_read(prompt, needs, said):
         as_prompt(prompt, needs=needs, may=may)
 
 
-def test_a_value_that_is_not_given_is_an_error_before_anything_is_sent():
-    with pytest.raises(ConfigurationError, match="mean 'count'"):
-        Prompt(user="{cuont}").render(count=1)
-
-
 def test_a_file_that_is_not_a_prompt_is_named(tmp_path):
     (tmp_path / "mine.yaml").write_text("- a\n")
     with pytest.raises(ConfigurationError, match="mine"):

@@ -110,16 +110,3 @@ def test_a_redis_server_that_is_lost_while_replies_come_costs_no_reply(server, t
     with hearing_warnings(warnings.append):
         assert ask(teach(cache=url), numbers(N)) == replies()
     assert len(warnings) == 1
-
-
-def test_a_connection_that_the_server_closed_is_opened_again(teach, redis_url):
-    from redis import Redis
-
-    teacher = teach(cache=redis_url)
-    ask(teacher, numbers(2))
-    Redis.from_url(redis_url).client_kill_filter(_type="normal", skipme=True)
-    warnings: list[str] = []
-    with hearing_warnings(warnings.append):
-        assert ask(teacher, numbers(2)) == replies(2)
-    assert warnings == []
-    assert teacher.usage.cached == 2

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface, TrainingRun
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.building import build_teacher
@@ -59,15 +59,6 @@ def test_a_student_that_takes_no_schema_is_asked_without_it():
     assert willing.asked[0][1].json_schema == {"type": "object"}
 
 
-def test_a_student_that_cannot_answer_at_all_says_so():
-    class Broken(Noting):
-        def predict(self, conversations: Any, sampling: SamplingParameters) -> Any:
-            raise ConfigurationError("there is no such student")
-
-    with pytest.raises(ConfigurationError, match="there is no such student"):
-        StudentTeacher(Broken()).ask([say("a")], SCHEMA, purpose="records")
-
-
 def test_samples_of_one_question_are_drawn_with_seeds_of_their_own():
     student = Noting()
     teacher = StudentTeacher(student)
@@ -101,16 +92,6 @@ def test_a_cache_needs_a_student_that_says_who_it_is():
     with pytest.raises(ConfigurationError, match="Student"):
         StudentTeacher(Student("?"), cache="somewhere")
     assert StudentTeacher(Student("?")).ask([say("a")], GREEDY, purpose="p") == [Reply(text="?")]
-
-
-def test_the_budget_holds_for_the_student_too():
-    student = Noting()
-    teacher = StudentTeacher(student, max_requests=3, batch_size=2)
-    outcomes = teacher.ask([say(i) for i in range(5)], GREEDY, purpose="records")
-    assert [isinstance(o, Reply) for o in outcomes] == [True, True, True, False, False]
-    with pytest.raises(BudgetSpentError, match="3 requests"):
-        teacher.ask([say("a")], GREEDY, purpose="records")
-    assert sum(len(texts) for texts, _ in student.asked) == 3
 
 
 def test_a_real_student_teaches_itself(tiny_student, tmp_path):
