@@ -90,13 +90,6 @@ def test_a_tree_policy_gets_the_moves_and_rewards_of_all_earlier_steps_also_afte
     assert seen[-1] == ()
 
 
-def test_records_are_signed_with_agent_and_skill():
-    records = writing(1)([], None)
-    assert len(records) == 20
-    assert {r.provenance.agent for r in records} == {"random"}
-    assert None not in {r.provenance.skill for r in records}
-
-
 @pytest.mark.parametrize(
     ("needs", "expected"),
     [("counts", ["Engine wrote 2 of the 20 records that were planned"]), ("nothing", [])],

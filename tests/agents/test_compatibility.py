@@ -71,23 +71,12 @@ TREE = TreeAgent(AlternatingPolicy(), PocketEngine(POCKET), name="t")
             for policy in (RandomPolicy, OpenEndedPolicy, SkillListPolicy)
         ),
         (POCKET, TREE, {}),
-        (POCKET, agent(NoPolicy(), NoEngine()), {"shows_skills": False}),
-        (POCKET, agent(NoPolicy(), GoldEngine(POCKET)), {"shows_skills": False}),
         (Riddles(), agent(SkillListPolicy(), Writer()), {"labels_skills": True}),
         # an engine that chooses by itself, and one that writes on anything
-        (
-            POCKET,
-            agent(FreePolicy(), PoolEngine(RandomSelection(), POCKET)),
-            {"shows_skills": False},
-        ),
         (Riddles(), agent(OpenEndedPolicy(), Writer()), {"shows_skills": False}),
         # agents and tasks of others are not judged
         (Riddles(), lambda completed, predictor: [], {"shows_skills": False}),
-        (
-            task_of(object()),
-            agent(SkillListPolicy(), PocketEngine(POCKET)),
-            {"shows_skills": False},
-        ),
+        (BARE, agent(SkillListPolicy(), PocketEngine(POCKET)), {"shows_skills": False}),
     ],
 )
 def test_pairs_that_fit_are_accepted(task, agent, options):
@@ -98,7 +87,6 @@ def test_pairs_that_fit_are_accepted(task, agent, options):
     ("task", "policy", "engine", "shows_skills", "expected"),
     [
         (Riddles(), OpenEndedPolicy(), PocketEngine(POCKET), False, "'riddles' has other problems"),
-        (Riddles(), RandomPolicy(), PocketEngine(POCKET), False, "'riddles' has other problems"),
         (Riddles(), RandomPolicy(), Writer(), False, "Writer names none"),
         (Riddles(), SkillListPolicy(), Writer(), True, "no instance of task 'riddles' has one"),
         (POCKET, SkillListPolicy(), PocketEngine(POCKET), False, "use environment=skill_list"),
@@ -108,14 +96,6 @@ def test_pairs_that_fit_are_accepted(task, agent, options):
             PocketEngine(POCKET),
             False,
             r"BlindPolicy\(RetentionPolicy\(SkillListPolicy\)\) needs to see skills",
-        ),
-        (POCKET, FreePolicy(), PocketEngine(POCKET), False, "PocketEngine needs skills"),
-        (
-            Riddles(),
-            OpenEndedPolicy(),
-            PreferenceEngine(PocketEngine(POCKET), Riddles()),
-            False,
-            "'riddles' has other problems",
         ),
     ],
 )
@@ -137,11 +117,6 @@ def test_misfits_are_refused(task, policy, engine, shows_skills, expected):
             POCKET,
             TreeAgent(SkillListPolicy(), PocketEngine(POCKET), name="t"),
             "SkillListPolicy has no method `act`",
-        ),
-        (
-            POCKET,
-            Agent(NoPolicy(), PreferenceEngine(PocketEngine(POCKET), POCKET), name="a"),
-            r"NoPolicy plans nothing, and PreferenceEngine\(PocketEngine\) writes only what is",
         ),
         (
             POCKET,
@@ -168,28 +143,3 @@ def test_an_engine_that_finds_nothing_to_write_from_is_refused_before_anything_i
     ):
         with pytest.raises(ConfigurationError, match="no train split"):
             check_fit(NoTrainSplit(), agent(policy, engine), shows_skills=False)
-
-
-class Closed:
-    """A task of another class that offers nothing beyond the protocol."""
-
-    def evaluate(self, predictor):
-        return []
-
-    def generate_performance_report(self, completed):
-        raise AssertionError
-
-
-CLOSED = task_of(Closed())
-
-
-@pytest.mark.parametrize(
-    ("engine", "expected"),
-    [
-        (GoldEngine(CLOSED), "Closed has no splits"),
-        (PreferenceEngine(Writer(), CLOSED), "Closed has no `make_environment`"),
-    ],
-)
-def test_an_engine_is_judged_even_if_the_task_offers_no_problems(engine, expected):
-    with pytest.raises(ConfigurationError, match=expected):
-        check_fit(CLOSED, agent(OpenEndedPolicy(), engine), shows_skills=True)

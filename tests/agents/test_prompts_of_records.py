@@ -5,36 +5,17 @@ import shutil
 import numpy as np
 import pytest
 
-from dataenvgym.agents import Assignment, PocketEngine, PoolEngine, RandomSelection
+from dataenvgym.agents import Assignment, PoolEngine, RandomSelection
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.storage import write_jsonl
+from tests.agents.test_every_pair import refusal
 
 SMALL = {"n_train": 24, "n_validation": 20, "n_test": 20}
 BEFORE, AFTER = "Read this twice, and work it out in 1 step:\n", "\nEnd with your answer."
 FRAME = {"system_prompt": "You are brief.", "template": f"{BEFORE}{{instruction}}{AFTER}"}
-NO_FIT = {
-    ("pocket_math", "execution"): "task's sandbox",
-    ("pocket_math", "execution_preference"): "task's sandbox",
-    ("pocket_math", "self_edit"): "written from passages",
-    ("pocket_code", "self_edit"): "written from passages",
-    **{
-        (task, engine): "has none: choose task=few_shot"
-        for task in ("pocket_math", "pocket_code")
-        for engine in ("grid_edit", "grid_self_edit")
-    },
-    **{
-        (task, engine): "use predictor=in_process"
-        for task in ("pocket_math", "pocket_code")
-        for engine in ("pool_gradient", "pool_loss", "pool_loss_difference")
-    },
-    ("pocket_math", "segment_pairs"): "the task has no judge",
-    ("pocket_code", "segment_pairs"): "the task has no judge",
-    ("pocket_math", "orchestrate_tries"): "are of orchestrations",
-    ("pocket_code", "orchestrate_tries"): "are of orchestrations",
-}
 
 
 @pytest.fixture(scope="module", params=["pocket_math", "pocket_code"])
@@ -78,7 +59,8 @@ def shown_in_evaluation(task, instruction):
 def test_the_prompt_of_a_record_is_that_of_an_evaluation(
     engine_name, task, student, plan, build_part, willing_teacher
 ):
-    if (why := NO_FIT.get((task.name, engine_name))) is not None:
+    policy = "none" if engine_name == "none" else "skill_list"
+    if (why := refusal(task, policy, engine_name)) is not None:
         with pytest.raises(ConfigurationError, match=why):
             written_by(build_part("engine", engine_name, task), plan, student)
         return
@@ -94,14 +76,6 @@ def test_the_prompt_of_a_record_is_that_of_an_evaluation(
         assert BEFORE not in instruction
         assert prompt == shown_in_evaluation(task, instruction)
     assert not any(BEFORE in request for request in willing_teacher.asked)
-
-
-def test_without_a_template_a_record_has_the_instruction_alone():
-    task = PocketMathTask(**SMALL)
-    plan = (Assignment(3, skill="reversed"),)
-    for record in written_by(PocketEngine(task), plan, None):
-        assert record.prompt == shown_in_evaluation(task, record.instruction)
-        assert (record.system, len(record.prompt)) == ("", 1)
 
 
 def test_records_of_a_file_get_the_tasks_prompt_once(tmp_path):

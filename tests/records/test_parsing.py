@@ -20,38 +20,22 @@ from dataenvgym.records import (
 )
 
 NASTY = "ünï 世界 🎉 \x00 \n\t <|end|> \u202e"
+ASKED, SAID = Message(role="user", content=NASTY), Message(role="assistant", content="3")
+CALL = ToolCall(name="add", arguments={"a": [1, None, NASTY]})
+CALLED = Message(role="assistant", content="", tool_calls=(CALL,))
+RESULT = Message(role="tool", content="3")
+ADD = {"name": "add", "parameters": {"type": "object", "properties": {}}}
 ORIGIN = Provenance(id="001-00002", skill="sum", agent="me", iteration=1)
 RECORDS: list[TrainingDatum] = [
     SupervisedDatum(
         instruction=NASTY, input="x", system="s", history=(("a", "b"),), output=NASTY,
         provenance=ORIGIN,
     ),
-    ChatDatum(
-        messages=(
-            Message(role="user", content=NASTY),
-            Message(
-                role="assistant",
-                content="",
-                tool_calls=(ToolCall(name="add", arguments={"a": [1, None, NASTY]}),),
-            ),
-            Message(role="tool", content="3"),
-            Message(role="assistant", content="3"),
-        ),
-        tools=({"name": "add", "parameters": {"type": "object", "properties": {}}},),
-    ),
+    ChatDatum(messages=(ASKED, CALLED, RESULT, SAID), tools=(ADD,)),
     PreferenceDatum(instruction="q", chosen="a", rejected="b"),
     KTODatum(instruction="q", output="a", desirable=False),
     TextDatum(text=NASTY),
-    ScoredDatum(
-        messages=(
-            Message(role="user", content=NASTY),
-            Message(role="assistant", content="a"),
-            Message(role="user", content="q"),
-            Message(role="assistant", content="b"),
-        ),
-        tools=({"name": "add", "parameters": {"type": "object", "properties": {}}},),
-        weights=(-0.25, None),
-    ),
+    ScoredDatum(messages=(ASKED, SAID, ASKED, SAID), tools=(ADD,), weights=(-0.25, None)),
 ]  # fmt: skip
 
 
@@ -72,11 +56,8 @@ def test_a_mapping_without_a_kind_is_a_supervised_record():
     [
         ({"instruction": "a"}, "output"),
         ({"instruction": "", "output": "b"}, "instruction"),
-        ({"instruction": "a", "output": None}, "output"),
         ({"kind": "preference", "instruction": "a", "chosen": "x"}, "rejected"),
         ({"kind": "text", "text": ""}, "text"),
-        ({"instruction": "a", "output": "b", "provenance": {"iteration": "soon"}},
-         "provenance.iteration"),
     ],
 )  # fmt: skip
 def test_a_malformed_record_is_named_by_index_and_field(value, field):
@@ -88,11 +69,8 @@ def test_a_malformed_record_is_named_by_index_and_field(value, field):
 @pytest.mark.parametrize(
     ("provenance", "field"),
     [
-        ({"skill": 5}, "provenance.skill"),
         ({"skill": "a\ud800"}, "provenance.skill"),
         ({"iteration": "second"}, "provenance.iteration"),
-        ({"agent": 5}, "provenance.agent"),
-        ("me", "provenance"),
         (None, "provenance"),
     ],
 )

@@ -20,14 +20,9 @@ from dataenvgym.agents import (
     SkillListPolicy,
 )
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.records.plans import EngineFit, PlanDetail, PolicyFit, engine_fit, policy_fit
+from dataenvgym.records.plans import EngineFit, PlanDetail, PolicyFit, engine_fit
 
 TASK = PocketMathTask(n_train=20)
-
-
-def test_a_part_without_a_declaration_has_the_default_one():
-    assert policy_fit(object()) == PolicyFit(tells="examples")
-    assert engine_fit(object()) == EngineFit(needs="skills", writes=True)
 
 
 def test_more_details_of_a_plan_than_needed_are_enough():

@@ -21,30 +21,15 @@ CALL = Message(role="assistant", content="", tool_calls=(ToolCall(name="t"),))
 RESULT = Message(role="tool", content="r")
 PROMPT = {"instruction": "q", "system": "s"}
 CHAT = {"messages": (ASKED, CALL, RESULT, SAID), "system": "s"}
+UNWANTED = KTODatum(**PROMPT, output="a", desirable=False)
+PAIR = PreferenceDatum(**PROMPT, chosen="a", rejected="b")
+SCORED = ScoredDatum(**CHAT, weights=(None, 0.5))
 EXPECTED = [  # the texts; the questions; the speakers or labels; the answers with their labels
     (SupervisedDatum(**PROMPT, output="a"), "sqa", "sq", "system user assistant", "a+"),
-    (
-        KTODatum(**PROMPT, output="a", desirable=False),
-        "sqa",
-        "sq",
-        "system user assistant_(undesirable)",
-        "a-",
-    ),
-    (
-        PreferenceDatum(**PROMPT, chosen="a", rejected="b"),
-        "sqab",
-        "sq",
-        "system user chosen rejected",
-        "a+b-",
-    ),
+    (UNWANTED, "sqa", "sq", "system user assistant_(undesirable)", "a-"),
+    (PAIR, "sqab", "sq", "system user chosen rejected", "a+b-"),
     (ChatDatum(**CHAT), "sqra", "sqr", "system user assistant tool assistant", ""),
-    (
-        ScoredDatum(**CHAT, weights=(None, 0.5)),
-        "sqra",
-        "sqr",
-        "system user assistant_(not_scored) tool assistant_(weight_0.5)",
-        "",
-    ),
+    (SCORED, "sqra", "sqr", "system user assistant_(not_scored) tool assistant_(weight_0.5)", ""),
     (TextDatum(text="q"), "q", "q", "", ""),
 ]
 

@@ -59,11 +59,6 @@ def test_a_message_without_tools_and_name_is_written_without_them():
     assert Message.model_validate_json(full.model_dump_json()) == full
 
 
-def test_records_are_frozen():
-    with pytest.raises(ValidationError):
-        RECORD.output = "other"
-
-
 def test_the_prompt_has_system_history_and_input_in_their_places():
     assert [(m.role, m.content) for m in RECORD.prompt] == [
         ("system", "s"),
@@ -103,14 +98,6 @@ def test_an_answer_that_calls_nothing_is_its_text():
         PreferenceDatum(instruction="q", chosen="3", rejected=(SAYS_IT,))
 
 
-def test_a_preference_with_an_instruction_is_written_as_before_there_were_conversations():
-    written = PreferenceDatum(instruction="q", chosen="a", rejected="b").model_dump(mode="json")
-    assert {*written} == {
-        *("provenance", "kind", "instruction", "input", "system", "history"),
-        *("chosen", "rejected"),
-    }
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -124,6 +111,7 @@ def test_a_preference_with_an_instruction_is_written_as_before_there_were_conver
         ({"chosen": (TURNS[0],)}, "it has role 'user'"),
         ({"chosen": (Message(role="assistant", content=""),)}, "it is empty"),
         ({"chosen": (CALLS_AGAIN, CALLS_AGAIN)}, "role 'assistant' again"),
+        ({"chosen": (SAYS_IT, TURNS[0])}, "role 'user'"),
         ({"chosen": 3}, "valid string"),
     ],
 )
@@ -148,33 +136,12 @@ def test_an_answer_may_be_a_segment_of_several_turns():
 
 
 @pytest.mark.parametrize(
-    ("chosen", "message"),
-    [
-        ((SAYS_IT, AGAIN), "role 'user'"),
-        ((AGAIN, SAYS_IT), "role 'user'"),
-        ((SAYS_IT, SAYS_IT), "role 'assistant' again"),
-        ((SAYS_IT, AGAIN, Message(role="assistant", content="")), "it is empty"),
-    ],
-)
-def test_segments_alternate_and_end_with_the_assistant(chosen, message):
-    with pytest.raises(ValidationError, match=message):
-        PreferenceDatum(messages=TURNS, chosen=chosen, rejected=(CALLS_AGAIN, TURNS[2], SAYS_IT))
-
-
-@pytest.mark.parametrize(
     ("weights", "message"),
     [
         ((1.0,), "weights has 1 items, expected 2"),
-        ((1.0, None, 0.0), "weights has 3 items, expected 2"),
-        ((1.0, float("nan")), "finite"),
         ((1.0, float("inf")), "finite"),
     ],
 )
 def test_each_turn_has_one_finite_weight_or_none(weights, message):
     with pytest.raises(ValidationError, match=message):
         ScoredDatum(messages=(*TURNS[:2], TURNS[2], SAYS_IT), weights=weights)
-
-
-def test_a_scored_conversation_is_one_like_a_chat():
-    with pytest.raises(ValidationError, match="of others"):
-        ScoredDatum(messages=TURNS, weights=(1.0,))

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, BranchedTriesEngine, ScoredTriesEngine
-from dataenvgym.agents.engines.branched_tries import ReplayedPredictor
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import hearing_warnings
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters
+from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.students.llama_factory.scored import without_weights
-from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.rollouts import StudentSpeaker
 from tests.agents.engines.lamps import Lamps
-from tests.fakes import Student, Trying, turn_of
+from tests.fakes import Trying, turn_of
 
 
 class Wavering(Trying):
@@ -53,15 +51,6 @@ def test_records_of_a_problem_part_at_the_turn_that_the_judge_names():
     assert [record.weights for record in records] == [(None, 0.0), (None, 0.875), (None, 0.0)]
     assert len({record.messages[:3] for record in records}) == 1
     assert student.n_asked == 2 + 1 + 1  # earlier messages are not asked for again
-    assert warnings == []
-
-
-def test_a_try_with_worked_examples_before_it_is_replayed_too():
-    student = Wavering()
-    shots = {"examples": [{"instruction": "Buy a hat.", "answer": "Strategy: wait"}]}
-    records, warnings = generate(Lamps(judge=names(2), examples=shots), student)
-    assert len(records) == 3
-    assert student.n_asked == 2 + 1 + 1
     assert warnings == []
 
 
@@ -152,23 +141,3 @@ def test_the_student_does_not_judge_its_own_turns():
         with pytest.raises(ConfigurationError, match="its own turns"):
             engine(task)
         engine(task, name_turns=False)
-
-
-# --- replayed tries ---
-
-
-def test_a_try_is_replayed_to_a_turn_and_continues_with_other_replies():
-    task = Lamps()
-    (done,) = task.attempt(
-        ScriptedPredictor(lambda c: "Strategy: wait" if len(c) < 4 else "Strategy: walk"),
-        task.on("train").instances[:1],
-    )
-    accepting = Student("Strategy: accept")
-    student = ReplayedPredictor(accepting, [(done, 3)], seed=7)
-    (again,) = task.attempt(
-        student, [done.instance], sampling=SamplingParameters(temperature=1.0, seed=3)
-    )
-    assert again.transcript[:3] == done.transcript[:3]
-    assert again.transcript[3].content == "Strategy: accept"
-    assert again.reward == 0.875
-    assert [sampling.seed for sampling in accepting.samplings] == [7]

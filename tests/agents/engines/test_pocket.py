@@ -34,10 +34,6 @@ def test_a_record_modelled_on_an_example_asks_for_the_same_in_the_same_words():
         assert record.instruction != model.instance.instruction
 
 
-def test_an_example_it_cannot_read_is_passed_over():
-    assert generate(Assignment(3, examples=(tried(instruction="Who are you?"),))) == []
-
-
 def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
     engine, rng = PocketEngine(PocketMathTask()), np.random.default_rng(0)
     names = engine.propose_subskills("reversed", (), 2, (), rng)
@@ -48,15 +44,6 @@ def test_a_subskill_is_a_phrasing_and_its_records_are_in_that_phrasing():
     assert {(r.provenance.skill, r.provenance.subskill) for r in records} == {
         ("reversed", names[1])
     }
-
-
-def test_every_problem_belongs_to_a_subskill_of_its_skill():
-    engine, rng = PocketEngine(PocketMathTask()), np.random.default_rng(0)
-    for instance in PocketMathTask().instances:
-        names = engine.propose_subskills(instance.skill, (), 9, (), rng)
-        assert len(names) == 3
-        assert engine.subskill_of(instance.skill, instance.instruction) in names
-    assert engine.subskill_of("sum", "Who are you?") is None
 
 
 def test_a_skill_of_another_name_is_taught_as_its_examples_are():

@@ -1,6 +1,5 @@
 """Data selection from a pool: at random, by uncertainty, by likeness to the errors."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,7 +22,7 @@ from dataenvgym.records import ChatDatum, CompletedTaskInstance
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.adapted_task import task_of
-from tests.fakes import Student, lost, tried
+from tests.fakes import Student, tried
 
 TASK = PocketMathTask(n_train=200)
 SILENT = ScriptedPredictor(lambda conversation: "")
@@ -53,15 +52,6 @@ def test_no_record_is_taken_twice_in_a_run_and_none_is_left_out_until_all_are_ta
     taken = [r.instruction for s in range(5) for r in generate(engine, Assignment(60), seed=s)]
     assert len(taken) == len(set(taken)) == 200
     assert list(generate(engine, Assignment(1, skill="sum"))) == []
-
-
-def test_a_restored_engine_knows_which_records_were_taken():
-    engine, restored = random_engine(), random_engine()
-    first = generate(engine, Assignment(150))
-    restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
-    second = generate(restored, Assignment(150))
-    assert len(second) == 50
-    assert not {r.instruction for r in first} & {r.instruction for r in second}
 
 
 def test_a_run_does_not_go_on_with_another_pool():
@@ -130,11 +120,6 @@ def test_uncertainty_about_tools_compares_results_of_calls_and_needs_their_world
         generate(PoolEngine(UncertaintySelection(shop), shop), Assignment(2))
 
 
-def test_uncertainty_without_any_answer_still_takes_records():
-    engine = PoolEngine(UncertaintySelection(TASK, samples=2, breadth=2), TASK)
-    assert len(generate(engine, Assignment(5), predictor=Student(lost))) == 5
-
-
 def test_a_file_of_records_is_a_pool(tmp_path):
     rows = [
         {"instruction": "a?", "output": "1", "provenance": {"skill": "x"}},
@@ -182,9 +167,3 @@ def test_a_text_is_most_similar_to_itself_even_with_other_numbers_and_an_empty_o
     assert likeness.min() >= 0
     assert likeness.max() <= 1 + 1e-9
     assert not likeness[:, 3].any()
-
-
-def test_rare_words_weigh_more_than_common_ones():
-    similarity = TextSimilarity(["the cat sat", "the dog sat", "the cow sat"])
-    cat, dog, _ = similarity.to(["the cat"])[0]
-    assert cat > 2 * dog

@@ -10,7 +10,7 @@ import pytest
 from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
 from dataenvgym.agents.engines.scored_tries import named_turns
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import BudgetSpentError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message, ScoredDatum
@@ -145,16 +145,6 @@ def test_epo_asks_about_all_tries_in_its_published_words_with_the_final_score():
     assert "conversation in JSON format between Bob L and Person 1\n" in asked[0]
     assert "'value': 'Strategy: accept', 'index': 3}], 'score': 8.75}" in asked[0]
     assert "'value': 'Strategy: walk', 'index': 3}], 'score': 0}" in asked[1]
-
-
-def test_what_the_judge_cannot_be_asked_is_refused():
-    with pytest.raises(ConfigurationError, match="there is no prompt 'epo'"):
-        ScoredTriesEngine(Lamps(), turn_prompt="epo")
-
-
-def test_with_a_baseline_a_try_worse_than_the_mean_is_unlearned():
-    records, _ = generate(Lamps(), Tries(SOLD, WALKED), baseline=True)
-    assert weights(records) == [(0.99, 1.0), (-0.99, -1.0)]
 
 
 def test_a_try_that_failed_is_left_out_and_counted():

@@ -1,22 +1,18 @@
 """Rewrites of seed records: procedural ones, and those of a teacher."""
 
-import json
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketRewriter, SeededEngine, TeacherRewriter
-from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask, operands_of, recognize
 from dataenvgym.environments import RecordChecks
-from dataenvgym.errors import BudgetSpentError, ConfigurationError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.scoring import extract_final_answer
 from tests import fakes
 
@@ -57,15 +53,6 @@ def test_rewrites_never_touch_an_evaluation_instance_and_are_all_different():
     records = generate(SeededEngine(PocketRewriter(task=TASK), TASK), Assignment(300))
     assert len({r.instruction for r in records}) == len(records) == 300
     assert "evaluation_overlap" not in RecordChecks(TASK).check(records).reasons
-
-
-def test_nothing_is_written_twice_in_a_run_not_even_after_a_restart():
-    engine, restored = (SeededEngine(PocketRewriter("same", task=TASK), TASK) for _ in range(2))
-    first = generate(engine, Assignment(15, skill="sum"))
-    restored.load_state_dict(json.loads(json.dumps(engine.state_dict())))
-    second = generate(restored, Assignment(15, skill="sum"), seed=1)
-    assert (len(first), len(second)) == (15, 5)  # of ten seeds in two other phrasings
-    assert not {r.instruction for r in first} & {r.instruction for r in second}
 
 
 def test_seeds_take_turns_until_they_are_exhausted():
@@ -119,13 +106,6 @@ def rewrite(instruction, output):
     return {"records": [{"instruction": instruction, "output": output}]}
 
 
-def test_a_teacher_that_rewrites_nothing_is_not_asked_for_all_again():
-    teacher = Teacher(lambda instruction, output: "no")
-    engine = SeededEngine(TeacherRewriter(teacher, TASK), TASK, attempts=5)
-    assert list(generate(engine, Assignment(100, skill="sum"))) == []
-    assert (len(teacher.rounds), len(teacher.asked)) == (5, 100 + 4 * 5)
-
-
 SEED = SupervisedDatum(
     instruction="Ann has 3 pens and buys 4.", output="3 + 4 = 7\n#### 7", system="Be brief."
 )
@@ -161,18 +141,6 @@ def test_no_answer_is_too_bad_to_be_passed_over(reply):
     assert rewriter.rewrite([SEED, SEED], np.random.default_rng(0)) == [None, None]
 
 
-def test_a_task_that_judges_records_has_the_last_word():
-    class Strict(MathDomain):
-        def judge_record(self, record):
-            return "Ann" in record.instruction
-
-    task = task_of(SimpleNamespace(domain=Strict()))
-    for name, is_kept in (("Ann", True), ("Bob", False)):
-        teacher = Teacher(lambda i, o, name=name: rewrite(f"{name} got 4 more than 3.", "#### 7"))
-        (record,) = TeacherRewriter(teacher, task).rewrite([SEED], np.random.default_rng(0))
-        assert (record is not None) == is_kept
-
-
 def reworded(instruction, output):
     return rewrite(f"Please answer: {instruction}", output)
 
@@ -188,11 +156,3 @@ def test_the_teacher_is_asked_again_for_malformed_rewrites():
     assert len(records) == 60
     assert teacher.purposes == {"rewrites"}
     assert all(r.instruction.startswith("Please answer: ") for r in records)
-
-
-def test_a_spent_budget_leaves_the_records_so_far_and_raises_only_if_there_are_none():
-    engine = SeededEngine(TeacherRewriter(Teacher(reworded, budget=7), TASK), TASK)
-    assert len(generate(engine, Assignment(20))) == 7
-    broke = SeededEngine(TeacherRewriter(Teacher(reworded, budget=0), TASK), TASK)
-    with pytest.raises(BudgetSpentError):
-        generate(broke, Assignment(20))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Situation, ThompsonPolicy, UCBPolicy
-from dataenvgym.errors import ConfigurationError
 from tests import fakes
 from tests.fakes import tried
 
@@ -108,9 +107,3 @@ def test_a_restored_bandit_plans_as_the_other_would(bandit):
     expected = counts_of(policy.plan(later, 300, rng(1)))
     assert counts_of(restored.plan(later, 300, rng(1))) == expected
     assert counts_of(bandit().plan(later, 300, rng(1))) != expected
-
-
-@pytest.mark.parametrize("bandit", BANDITS)
-def test_a_bandit_without_skills_raises_an_error_that_names_them(bandit):
-    with pytest.raises(ConfigurationError, match=f"{bandit.name} policy"):
-        bandit().plan(fakes.situation([tried()]), 10, rng())

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import EdgePolicy, Situation
-from dataenvgym.agents.policies.edge import value_of
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.tasks.adapted_task import task_of
@@ -27,10 +26,6 @@ def situation(predictor, skills=True) -> Situation:
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
-
-
-def test_the_value_is_highest_where_half_of_the_tries_succeed():
-    assert value_of(np.array([0.0, 0.25, 0.5, 0.75, 1.0])).tolist() == [0, 0.75, 1, 0.75, 0]
 
 
 def test_a_skill_solved_sometimes_gets_more_than_one_solved_always_or_never():

@@ -37,11 +37,6 @@ def test_open_ended_models_records_on_errors_only_each_as_often_as_the_others():
     assert {a.examples[0].instance.id for a in plan} == {"a-5", "a-6", "a-7"}
 
 
-def test_open_ended_teaches_a_student_without_errors_from_all_instances():
-    plan = OpenEndedPolicy().plan(situation(completed("a", 5, 0)), 5, rng())
-    assert len(plan) == 5
-
-
 def test_skill_list_gives_weaker_skills_more_records():
     seen = completed("weak", 1, 9) + completed("strong", 9, 1) + completed("medium", 5, 5)
     counts = chosen(seen, count=100)
@@ -50,11 +45,6 @@ def test_skill_list_gives_weaker_skills_more_records():
     assert chosen(seen, count=9, sharpness=0) == {"weak": 3, "medium": 3, "strong": 3}
     often_failed = completed("a", 5, 5) + completed("b", 5, 5, n_errors=50)
     assert chosen(often_failed) == {"a": 5, "b": 5}
-
-
-def test_skill_list_without_skills_raises_an_error_that_names_them():
-    with pytest.raises(ConfigurationError, match="environment=skill_list"):
-        SkillListPolicy().plan(situation(completed(None, 1, 1)), 10, rng())
 
 
 def test_apportion_rounds_by_largest_remainder_and_adds_up():
@@ -103,13 +93,6 @@ def test_random_below_takes_the_weakest_skill_where_none_is_under_the_threshold(
     assert chosen(THREE, choose="random_below", below=0.2) == {"a": 10}
 
 
-def test_without_a_choice_all_skills_share_and_no_random_number_is_drawn():
-    generator = rng()
-    assert SkillListPolicy().plan(situation(THREE), 10, generator)
-    assert generator.bit_generator.state == rng().bit_generator.state
-    assert chosen(THREE, choose="all") == chosen(THREE)
-
-
 def test_a_number_for_each_skill_or_each_error_replaces_the_shares():
     assert chosen(THREE, per_skill=4) == {"a": 4, "b": 4, "c": 4}
     assert chosen(THREE, per_error=2) == {"a": 6, "b": 4, "c": 8}
@@ -130,16 +113,6 @@ def test_open_ended_gives_each_error_its_number_and_right_answers_none():
     joined = OpenEndedPolicy(per_error=5, together=2).plan(situation(seen), 15, rng())
     assert [(a.count, len(a.examples)) for a in joined] == [(10, 2), (5, 1)]
     assert [e for a in joined for e in a.examples] == [e for a in plan for e in a.examples]
-
-
-def test_what_most_per_skill_cuts_is_said_with_both_numbers():
-    warned = []
-    with hearing_warnings(warned.append):
-        chosen(THREE, per_skill=4, most_per_skill=4)
-        chosen(THREE, per_skill=4, most_per_skill=3)
-    (text,) = warned
-    assert "asked for 12 records" in text
-    assert "cut to 9: agent.policy.most_per_skill is 3" in text
 
 
 def test_a_plan_is_cut_in_proportion_and_both_numbers_are_said():

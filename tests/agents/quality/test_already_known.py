@@ -1,5 +1,4 @@
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +17,6 @@ from dataenvgym.records import (
     TextDatum,
     ToolCall,
 )
-from dataenvgym.tasks.adapted_task import task_of
 from tests.fakes import Student
 
 LOST = Failure(reason="lost")
@@ -132,9 +130,3 @@ def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
     assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
     assert student.sizes == [4, 4, 2]
     assert {s.max_tokens for s in student.samplings} == {16}
-
-
-def test_records_of_a_task_in_which_nothing_can_be_tried_are_unjudged():
-    record = SupervisedDatum(instruction="a", output="b")
-    (verdict,) = AlreadyKnownCheck(task_of(SimpleNamespace())).passes([record], Student(str))
-    assert "SimpleNamespace has no `make_environment`" in verdict.reason

@@ -1,19 +1,15 @@
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 
 from dataenvgym.agents.quality import WrongAnswerCheck
-from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.environment import MathEnvironment
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.math.task import MathTask
-from dataenvgym.errors import ConfigurationError, PredictionError, SandboxError
+from dataenvgym.errors import ConfigurationError, PredictionError
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import (
-    ChatDatum,
     KTODatum,
-    Message,
     PreferenceDatum,
     SupervisedDatum,
     TaskInstance,
@@ -23,7 +19,6 @@ from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Source, Task
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.domain import Domain
-from dataenvgym.teachers.prompts import default_prompt
 from tests import fakes
 
 LOST = Failure(reason="lost")
@@ -90,23 +85,6 @@ def test_the_teachers_majority_judges_records_that_the_task_cannot():
     assert len({sampling.seed for sampling in teacher.samplings}) == 5
 
 
-def test_the_teachers_prompt_has_the_whole_problem():
-    teacher = fakes.Teacher("#### 1")
-    turns = [
-        Message(role="user", content="Think of 7."),
-        Message(role="assistant", content="Done."),
-        Message(role="user", content="Subtract 6."),
-        Message(role="assistant", content="#### 1"),
-    ]
-    check = WrongAnswerCheck(
-        MathTask("none.jsonl"), teacher=teacher, samples=1, prompt={"user": "Go: {instruction}"}
-    )
-    assert passes(check, ChatDatum(messages=turns, system="Be brief.")) == [True]
-    assert teacher.asked == [
-        "Go: system: Be brief.\n\nuser: Think of 7.\n\nassistant: Done.\n\nuser: Subtract 6."
-    ]
-
-
 def test_every_claim_of_a_record_has_to_hold():
     check = WrongAnswerCheck(PocketMathTask())
     asked = {"instruction": "What is 3 plus 4?"}
@@ -152,16 +130,6 @@ def test_a_teacher_that_answers_nothing_at_all_not_even_a_greeting_ends_the_chec
         passes(WrongAnswerCheck(MathTask("none.jsonl"), teacher=teacher), record("a riddle"))
 
 
-def test_a_record_that_the_task_could_not_judge_is_unjudged():
-    class Boxless(MathDomain):
-        def judge_record(self, record):
-            raise SandboxError("no bwrap")
-
-    task = task_of(SimpleNamespace(domain=Boxless()))
-    (verdict,) = passes(WrongAnswerCheck(task), record("one"))
-    assert verdict == Failure(reason="SandboxError: no bwrap")
-
-
 def test_without_any_judge_it_refuses_by_default():
     class Silent:
         name = "silent"
@@ -170,21 +138,6 @@ def test_without_any_judge_it_refuses_by_default():
         WrongAnswerCheck(task_of(Silent()))
     check = WrongAnswerCheck(task_of(Silent()), needs_judge=False)
     assert passes(check, record("one", "9")) == [True]
-
-
-def test_a_domain_that_judges_records_in_its_own_way_needs_no_teacher():
-    class Strict(MathDomain):
-        def judge_record(self, record):
-            return record.output == "#### 1"
-
-    class Silent(Source):
-        def load(self, split):
-            raise AssertionError("nothing is loaded")
-
-    check = WrongAnswerCheck(Task(Silent(), Strict()))
-    assert passes(check, record("one", "1"), record("two", "2")) == [True, False]
-    with pytest.raises(ConfigurationError, match="nothing judges"):
-        WrongAnswerCheck(Task(Silent(), MathDomain()))
 
 
 class Essays(Source):
@@ -226,14 +179,3 @@ def test_a_teacher_needs_an_answer_form_of_the_task_or_the_prompt_to_judge():
     for output, holds in (("So: no", True), ("So: yes", False)):
         asked = SupervisedDatum(instruction="Is it a river?", output=output)
         assert passes(check, asked) == [holds]
-
-
-def test_the_prompt_for_math_asks_for_the_mark_that_math_reads():
-    (system, user) = default_prompt("solve").render(
-        instruction="What is 3 plus 4?", answer_form=MathDomain.answer_form
-    )
-    assert system.content == "You solve problems step by step and carefully."
-    assert user.content == (
-        "What is 3 plus 4?\n\nReason in short steps. The last line of your reply is "
-        '"#### " and the final answer alone.'
-    )

@@ -59,18 +59,6 @@ def test_the_same_id_with_another_question_is_another_instance(task):
     assert other == labeler.label([length])[0]
 
 
-def test_an_unseen_question_keeps_its_label_in_the_next_process(task, tmp_path, monkeypatch):
-    test = task.on("test").instances
-    first = ClusteredSkills(task=task, directory=tmp_path)
-    labels = first.label(test)
-    described = first.describe()
-    again = ClusteredSkills(task=task, directory=tmp_path)
-    monkeypatch.setattr(again, "place", lambda *_: pytest.fail("it was known"))
-    assert again.label(test) == labels
-    assert again.describe() == described
-    assert len(read_catalog(tmp_path).labels) == len(task.instances)
-
-
 class Bare:
     """A task without instances."""
 

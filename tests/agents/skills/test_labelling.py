@@ -93,14 +93,3 @@ def test_skills_are_chosen_in_the_configuration_and_get_task_and_directory(stude
     config = compose(["agent=skill_list", "task.n_validation=40"])  # gold skills
     environment = build_environment(config, task=build_task(config), predictor=student)
     assert environment.unwrapped.labeler is None
-
-
-@pytest.mark.parametrize("name", ["clusters", "gold_filled", "saved", "discovered"])
-def test_every_way_to_find_skills_can_be_built(student, name):
-    path = ["skills.path=nowhere"] if name == "saved" else []
-    config = compose([f"skills={name}", "environment=skill_list", *path])
-    made = build_environment(
-        config, task=build_task(config), predictor=student, teacher=KeywordTeacher()
-    ).unwrapped.labeler
-    assert made.task.name == "pocket_math"
-    assert made.seed == config.seed

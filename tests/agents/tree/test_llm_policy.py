@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import FillBalancedPolicy, LLMTreePolicy, TreeSituation, TreeStep
-from dataenvgym.agents.tree.llm_policy import shown_tree
 from dataenvgym.environments.skill_tree import Exploit, Explore, Forest, Subskill, Tree
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.interfaces import Failure
@@ -91,15 +90,6 @@ def test_the_prompt_contains_earlier_actions_with_their_rewards():
     assert "Iteration 1" not in teacher.asked[0]
 
 
-def test_the_number_of_fallbacks_is_kept():
-    policy = LLMTreePolicy(Teacher("?", EXPLORE))
-    act(policy)
-    resumed = LLMTreePolicy(Teacher("?", EXPLORE))
-    resumed.load_state_dict(json.loads(json.dumps(policy.state_dict())))
-    act(resumed, iteration=2)
-    assert resumed.n_fallbacks == 2
-
-
 def test_a_teacher_that_wants_more_than_there_is_is_cut():
     teacher = Teacher(EXPLOIT, json.dumps({"action": "explore", "subskills": 5, "records": 1000}))
     action = act(LLMTreePolicy(teacher), count=20)
@@ -111,14 +101,3 @@ def test_a_spent_budget_and_a_prompt_without_the_tree_are_refused():
         act(LLMTreePolicy(Teacher("?", budget=0)))
     with pytest.raises(ConfigurationError, match="tree"):
         LLMTreePolicy(Teacher("?"), {"user": "What about {skill}?"})
-
-
-def test_the_teacher_reads_data_and_accuracies():
-    accuracies = {"val_accuracy": 0.25, "untaught_accuracy": 0.5, "train_accuracy": 1}
-    subskill = Subskill(name="big", allocation=4, generated=9, **accuracies)
-    text = shown_tree(Tree(skill="sum", subskills=(subskill,), is_complete=True))
-    assert text.splitlines() == [
-        "sum: accuracy unknown, no further subskills",
-        "- big: 4 records in each step, 9 made so far, accuracy 25%, on its newest records before "
-        "they were trained on 50%, on all its training records 100%",
-    ]

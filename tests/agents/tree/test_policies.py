@@ -143,13 +143,6 @@ def test_a_plan_beyond_the_budget_is_reduced_in_proportion():
     assert move == Exploit(skill="s", changes={"a": -5, "b": -15})
 
 
-def test_the_random_policy_draws_the_same_moves_from_the_same_seed_only():
-    forest = forest_of([0] * 4, [0] * 4)
-    one, again, other = (act(RandomTreePolicy(), forest, seed=s) for s in (1, 1, 2))
-    assert one == again != other
-    assert sum(one[0].changes.values()) == 300
-
-
 def test_the_configurable_policy_does_its_turns_one_after_the_other():
     policy = ConfigurableTreePolicy(pattern=("exploit", "keep"), change=2, changes={"s": 7})
     forest = forest_of([0], [0])

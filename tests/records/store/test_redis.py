@@ -1,14 +1,12 @@
 """The store in Redis: a real server that forgets, is full, dies, hangs and comes back."""
 
 import signal
-import subprocess
 
 import pytest
 
 from dataenvgym.errors import ConfigurationError, StoreError
-from dataenvgym.records.store import FileStore, MemoryStore, RedisSettings, RedisStore, open_store
+from dataenvgym.records.store import RedisSettings, RedisStore, open_store
 from dataenvgym.runs.config.instantiation import check_arguments
-from tests.processes import python
 from tests.waiting import wait_for
 
 
@@ -18,22 +16,7 @@ def keys(url: str) -> list[bytes]:
     return sorted(Redis.from_url(url).keys())
 
 
-def test_importing_and_opening_reach_no_server():
-    program = (
-        "import socket\n"
-        "def refuse(*a, **k): raise AssertionError('a socket')\n"
-        "socket.socket = refuse\n"
-        "from dataenvgym.records.store import open_store\n"
-        "open_store('redis://127.0.0.1:1/0')\n"
-        "import sys; print('redis' in sys.modules)"
-    )
-    done = python("-c", program)
-    assert (done.stdout, done.stderr) == ("False\n", "")
-
-
 def test_the_place_says_which_store():
-    assert isinstance(open_store(None), MemoryStore)
-    assert isinstance(open_store("some/folder"), FileStore)
     assert isinstance(open_store("unix:///tmp/redis.sock", expires_s=1), RedisStore)
     with pytest.raises(ConfigurationError, match="folder, a server"):
         open_store("http://host")
@@ -115,40 +98,6 @@ def test_a_hanging_server_is_an_error_and_the_episode_can_be_resumed(own_redis, 
     assert [e.event["turn"] for e in store.events("scene")] == [0]
 
 
-def test_an_episode_is_resumed_on_a_server_that_died_and_came_back(own_redis, people, person):
-    from redis import Redis
-
-    url, process = own_redis
-    server = Redis.from_url(url)
-    server.config_set("appendonly", "yes")
-    server.config_set("appendfsync", "always")
-    wait_for(lambda: not server.info("persistence")["aof_rewrite_in_progress"])
-    store = open_store(url)
-
-    def play(turns: int) -> None:
-        for turn in range(len(store.events("scene")), turns):
-            store.add_event("scene", {"turn": turn})
-            store.put(people, "ann", person(name="Ann", age=turn, likes=("tea",)))
-
-    play(3)
-    process.kill()
-    process.wait()
-    with pytest.raises(StoreError, match="same command again"):
-        play(6)
-    again = subprocess.Popen(
-        [*process.args, "--appendonly", "yes"], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
-    )
-    try:
-        wait_for(lambda: _answers(server))
-        play(6)
-        assert [e.event["turn"] for e in store.events("scene")] == list(range(6))
-        assert store.find(people, age=5, likes="tea") == ["ann"]
-        assert store.find(people, age=2) == []
-    finally:
-        again.kill()
-        again.wait()
-
-
 def test_a_connection_that_the_server_closed_is_opened_again(redis_url, people, person):
     from redis import Redis
 
@@ -164,12 +113,3 @@ def test_other_programs_can_follow_the_stream(redis_url):
     open_store(redis_url).add_event("scene", {"turn": 0})
     ((_, entries),) = Redis.from_url(redis_url).xread({"dataenvgym:store.events:scene": "0"})
     assert [fields for _, fields in entries] == [{b"event": b'{"turn":0}'}]
-
-
-def _answers(server) -> bool:
-    from redis import RedisError
-
-    try:
-        return bool(server.ping())
-    except RedisError:
-        return False

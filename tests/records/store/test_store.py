@@ -1,8 +1,5 @@
 """Behavior of all stores: in memory, in files, in Redis."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from dataenvgym.errors import BrokenFileError, ConfigurationError
@@ -96,29 +93,6 @@ def test_secrets_are_not_kept(store, people, person):
     assert store.events("s")[0].event == {"key": "REDACTED"}
 
 
-def test_of_several_threads_the_last_whole_document_wins_and_all_events_are_kept(
-    store, people, person
-):
-    barrier = threading.Barrier(2)
-
-    def write(name: str) -> None:
-        barrier.wait()
-        for i in range(40):
-            store.put(people, "one", person(name=name, age=i, likes=(name,) * 50))
-            store.add_event("scene", {"thread": name, "i": i})
-
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(write, ["Ann", "Bob"]))
-    events = [e.event for e in store.events("scene")]
-    for name in ("Ann", "Bob"):
-        assert [e["i"] for e in events if e["thread"] == name] == list(range(40))
-    last = store.get(people, "one")
-    assert last.age == 39
-    assert set(last.likes) == {last.name}
-    assert store.find(people, name=last.name, age=39, likes=last.name) == ["one"]
-    assert store.find(people, name="Bob" if last.name == "Ann" else "Ann") == []
-
-
 def test_events_come_in_order_and_from_a_position_on(store):
     assert store.events("scene") == []
     positions = [store.add_event("scene", {"turn": i, "text": "a\nb"}) for i in range(5)]
@@ -128,9 +102,3 @@ def test_events_come_in_order_and_from_a_position_on(store):
     assert [e.position for e in events] == positions
     assert [e.event["turn"] for e in store.events("scene", after=positions[2])] == [3, 4]
     assert store.events("scene", after=positions[-1]) == []
-
-
-def test_an_event_that_is_not_json_is_refused(store):
-    with pytest.raises(TypeError):
-        store.add_event("scene", {"x": object()})
-    assert store.events("scene") == []

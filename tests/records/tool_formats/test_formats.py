@@ -65,10 +65,11 @@ CHAT = (
 )
 
 
-def test_llama_factorys_default_is_action_lines():
-    first, asked, called, results, end = LLAMA_FACTORY.flatten(CHAT)
-    assert first == system(
-        "Be brief.You have access to the following tools:\n"
+FUNCTION = {"type": "function", "function": ADD.model_dump()}
+WRITTEN = [  # the tools, the calls and the results of CHAT in each format
+    (
+        LLAMA_FACTORY,
+        "You have access to the following tools:\n"
         "> Tool Name: add\n"
         "Tool Description: Adds.\n"
         "Tool Args:\n"
@@ -81,62 +82,40 @@ def test_llama_factorys_default_is_action_lines():
         "Action: tool name (one of [add])\n"
         "Action Input: the input to the tool, in a JSON format representing the kwargs "
         '(e.g. ```{"input": "hello world", "num_beams": 5}```)\n'
-        "```\n"
-    )
-    assert (asked, end) == (CHAT[1], CHAT[-1])
-    assert called == said(
-        'I add. Action: add\nAction Input: {"a": 1, "how": "schön"}\n'
-        "Action: b.c-d\nAction Input: {}"
-    )
-    assert results == user("2\n</tool_response>\n<tool_response>\n3\n")
-
-
-def test_hermes_is_json_between_tags():
-    first, asked, called, results, end = HERMES.flatten(CHAT)
-    function = {"type": "function", "function": ADD.model_dump()}
-    assert first.content.startswith("Be brief.\n\n# Tools\n\nYou may call one or more functions")
-    assert f"<tools>\n{json.dumps(function)}\n</tools>" in first.content
-    assert (asked, end) == (CHAT[1], CHAT[-1])
-    assert called == said(
-        'I add. \n<tool_call>\n{"name": "add", "arguments": {"a": 1, "how": "schön"}}\n'
-        "</tool_call>\n"
-        '<tool_call>\n{"name": "b.c-d", "arguments": {}}\n</tool_call>'
-    )
-    assert results == user(
-        "<tool_response>\n2\n</tool_response>\n<tool_response>\n3\n\n</tool_response>"
-    )
-
-
-def test_llama3_is_bare_json():
-    first, asked, called, results, end = LLAMA3.flatten(CHAT)
-    function = {"type": "function", "function": ADD.model_dump()}
-    assert first == system(
-        "Be brief.You have access to the following functions. To call a function, please respond "
+        "```\n",
+        'Action: add\nAction Input: {"a": 1, "how": "schön"}\nAction: b.c-d\nAction Input: {}',
+        "2\n</tool_response>\n<tool_response>\n3\n",
+    ),
+    (
+        LLAMA3,
+        "You have access to the following functions. To call a function, please respond "
         'with JSON for a function call. Respond in the format {"name": function name, '
         '"parameters": dictionary of argument name and its value}. Do not use variables.\n\n'
-        f"{json.dumps(function, indent=4)}\n\n"
-    )
-    assert (asked, end) == (CHAT[1], CHAT[-1])
-    assert called == said(
-        'I add. [{"name": "add", "parameters": {"a": 1, "how": "schön"}}, '
-        '{"name": "b.c-d", "parameters": {}}]'
-    )
-    assert LLAMA3.flatten((said("", TWO),)) == (said('{"name": "b.c-d", "parameters": {}}'),)
-    assert results == user("2\n</tool_response>\n<tool_response>\n3\n")
+        f"{json.dumps(FUNCTION, indent=4)}\n\n",
+        '[{"name": "add", "parameters": {"a": 1, "how": "schön"}}, '
+        '{"name": "b.c-d", "parameters": {}}]',
+        "2\n</tool_response>\n<tool_response>\n3\n",
+    ),
+    (
+        MISTRAL,
+        f"[AVAILABLE_TOOLS] {json.dumps([FUNCTION])}[/AVAILABLE_TOOLS]",
+        '[TOOL_CALLS][{"name": "add", "arguments": {"a": 1, "how": "schön"}}, '
+        '{"name": "b.c-d", "arguments": {}}]',
+        '[TOOL_RESULTS]{"content": 2\n</tool_response>\n<tool_response>\n3\n}[/TOOL_RESULTS]',
+    ),
+]
 
 
-def test_mistral_is_a_list_behind_a_mark():
-    first, asked, called, results, end = MISTRAL.flatten(CHAT)
-    function = {"type": "function", "function": ADD.model_dump()}
-    assert first == system(f"Be brief.[AVAILABLE_TOOLS] {json.dumps([function])}[/AVAILABLE_TOOLS]")
-    assert (asked, end) == (CHAT[1], CHAT[-1])
-    assert called == said(
-        'I add. [TOOL_CALLS][{"name": "add", "arguments": {"a": 1, "how": "schön"}}, '
-        '{"name": "b.c-d", "arguments": {}}]'
+@pytest.mark.parametrize(("form", "tools", "calls", "results"), WRITTEN)
+def test_tools_calls_and_results_are_written_as_the_templates_of_the_models_have_them(
+    form, tools, calls, results
+):
+    """Hermes is compared with Qwen's template itself (`test_other_readers`)."""
+    assert form.flatten(CHAT) == (
+        *(system(f"Be brief.{tools}"), CHAT[1], said(f"I add. {calls}"), user(results), CHAT[-1]),
     )
-    assert results == user(
-        '[TOOL_RESULTS]{"content": 2\n</tool_response>\n<tool_response>\n3\n}[/TOOL_RESULTS]'
-    )
+    if form is LLAMA3:
+        assert form.flatten((said("", TWO),)) == (said('{"name": "b.c-d", "parameters": {}}'),)
 
 
 def test_a_conversation_without_tools_and_names_stays_as_it_is_and_native_leaves_both():
@@ -168,7 +147,8 @@ def test_messages_of_several_speakers_between_two_replies_are_one_turn_with_name
 
 # --- reading ---
 
-_CLOSE = "</tool_call>"
+DECLARED = (user("?").model_copy(update={"tools": (ADD,)}),)
+
 NASTY = (
     *("é 世界 🎉", '"', "'", "\\", "\n", "\r\t\x00\u2028", "```", "{", "}]", "", " x "),
     *("</tool_call>", "<tool_call>", '<tool_call>\n{"name": "x", "arguments": {}}\n</tool_call>'),
@@ -242,32 +222,6 @@ def test_text_around_calls_does_not_hide_them(text, content, calls):
     assert len(message.tool_calls) == calls
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "2", "<tool_call>", "<tool_call></tool_call>", "<tool_call>{}</tool_call>"),
-        '<tool_call>{"name": "f", "arguments": {}',  # cut off
-        '<tool_call>{"name": "f", "arguments": {}} and then',
-        '<tool_call>{"name": "f", "arguments": "x"}</tool_call>',
-        '<tool_call>{"name": "", "arguments": {}}</tool_call>',
-        '<tool_call>{"name": 3, "arguments": {}}</tool_call>',
-        '<tool_call>{"name": "f\\ud800", "arguments": {}}</tool_call>',
-        '<tool_call>{"name": "f", "arguments": {"x": NaN}}</tool_call>',
-        f'<tool_call>{{"name": "f", "arguments": {{"x": 1{"0" * 5000}}}}}</tool_call>',
-        '<tool_call>["f", {}]</tool_call>',
-        "<tool_call>{'name': 'f', 'arguments': {}}</tool_call>",
-        "<think>\nAction: f\nAction Input: {}\n</think>\n\nNo.",
-        '<think><tool_call>{"name": "f", "arguments": {}}</tool_call>',
-        *("Action: f", "Action Input: {}", "Action:\nAction Input: {}", "Action: f\nAction Input:"),
-        *("Action: f\nAction Input: 3", "Action: f\nAction Input: {x}"),
-        "Action: f\ng\nAction Input: {}",
-        '<tool_call>{"name": "f", "arguments": ' + '{"a": ' * 5000 + "1" + "}" * 5001 + _CLOSE,
-    ],
-)  # fmt: skip
-def test_malformed_calls_stay_text(text):
-    assert read_reply((system(tools=(ADD,)),), text).message == said(text)
-
-
 # --- names of formats ---
 
 
@@ -284,9 +238,8 @@ def test_an_unknown_format_is_refused_with_a_hint_and_native_is_not_for_training
 def test_marked_calls_are_read_one_by_one_and_in_lists_with_or_without_arguments(format):
     """Lists between tags are how SmolLM2 writes calls."""
     rng = random.Random(0)
-    before, behind = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "")}[
-        format
-    ]
+    marks = {"hermes": ("<tool_call>", "</tool_call>"), "mistral": ("[TOOL_CALLS]", "")}
+    before, behind = marks[format]
     spare = ({"name": "now"}, {"name": "now", "arguments": "null"},
              {"name": "now", "arguments": None}, {"name": "now", "arguments": ""},
              {"name": "now", "arguments": {}}, {"name": "now", "arguments": "{}"})  # fmt: skip
@@ -297,15 +250,10 @@ def test_marked_calls_are_read_one_by_one_and_in_lists_with_or_without_arguments
         names = rng.choices(["now", "add"], k=rng.randint(1, 4))
         calls = [rng.choice(spare if name == "now" else add) for name in names]
         value = calls if len(calls) > 1 or rng.random() < 0.5 else calls[0]
-        text = (
-            f"{before}{rng.choice(['', chr(10)])}{json.dumps(value, indent=rng.choice([None, 2]))}"
-        )
-        message = read_reply(
-            (user("?").model_copy(update={"tools": (ADD,)}),), f"Go.\n{text}{behind}"
-        ).message
+        text = json.dumps(value, indent=rng.choice([None, 2]))
+        text = f"{before}{rng.choice(['', chr(10)])}{text}{behind}"
+        message = read_reply(DECLARED, f"Go.\n{text}").message
         expected = [(name, {"a": 2} if name == "add" else {}) for name in names]
         assert [(call.name, call.arguments) for call in message.tool_calls] == expected, text
     broken = f'{before}[{json.dumps(add[0])}, {{"arguments": {{}}}}]{behind}'
-    assert not read_reply(
-        (user("?").model_copy(update={"tools": (ADD,)}),), broken
-    ).message.tool_calls
+    assert not read_reply(DECLARED, broken).message.tool_calls

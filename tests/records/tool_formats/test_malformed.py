@@ -15,7 +15,6 @@ ENDS = "the JSON of the call ends too early"
     ("text", "fault"),
     [
         ('<tool_call>\n{"name": "f", "arguments": {"a": 1}', f"{ENDS} (line 2, column 36)"),
-        ('<tool_call>{"name": "f</tool_call>', f"{ENDS} (line 1, column 21)"),
         ('<tool_call>{"name": "f"</tool_call>', f"{ENDS} (line 1, column 24)"),
         ("<tool_call>{'name': 'f'}</tool_call>",
          "the JSON of the call is malformed (line 1, column 13): expecting property name enclosed "
@@ -23,7 +22,6 @@ ENDS = "the JSON of the call ends too early"
         ('<tool_call>{"name": "g", "arguments": {}} Well.',
          "</tool_call> is missing behind the JSON of the call"),
         ("<tool_call>f(1)</tool_call>", "no JSON object or list follows <tool_call>"),
-        ("Well. <tool_call>", "no JSON object or list follows <tool_call>"),
         ('<tool_call>["f", {}]</tool_call>', "the JSON of the call is not an object"),
         ("<tool_call>[]</tool_call>", "no call is in []"),
         ('<tool_call>{"arguments": {}}</tool_call>',
@@ -41,13 +39,12 @@ ENDS = "the JSON of the call ends too early"
          'the name of the tool after "Action:" is not in one line'),
         ("Action: f\nAction Input: 3", "no JSON object follows Action Input:"),
         ('Action: f\nAction Input: {"a": ', f"{ENDS} (line 2, column 21)"),
-        ('[TOOL_CALLS][{"name": "f", "arguments": {}}', f"{ENDS} (line 1, column 44)"),
+        ('<tool_call>{"name": "f", "arguments": ' + '{"a": ' * 5000 + "1" + "}" * 5001,
+         "the JSON of the call is nested too deeply"),
+        (f'<tool_call>{{"name": "f", "arguments": {{"x": 1{"0" * 5000}}}}}</tool_call>',
+         "the JSON of the call has a number that is too long, NaN or Infinity"),
         ("[TOOL_CALLS] f", "no JSON object or list follows [TOOL_CALLS]"),
-        ("[TOOL_CALLS][]", "no call is in []"),
-        ('[TOOL_CALLS]f{"a": 1', f"{ENDS} (line 1, column 21)"),
-        ('{"name": "f", "arguments": {"a": 1}', f"{ENDS} (line 1, column 36)"),
         ('Now:\n```json\n{"name": "f", "parameters": {"a": 1}', f"{ENDS} (line 3, column 37)"),
-        ('{"name": "f", "arguments": 3}', "the arguments of f are not a JSON object"),
         ('{"tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}',
          "the arguments of f are not a JSON object"),
         ('{"name": "f", "arguments": {}} gives 3.',
@@ -55,7 +52,7 @@ ENDS = "the JSON of the call ends too early"
     ],
 )  # fmt: skip
 def test_a_call_that_cannot_be_read_is_explained(text, fault):
-    assert not read_reply(DECLARED, text).message.tool_calls
+    assert read_reply(DECLARED, text).message == Message(role="assistant", content=text)
     assert malformed_call(text) == fault
 
 
@@ -109,17 +106,7 @@ def test_nothing_that_a_student_says_makes_it_raise():
     pieces = (
         *("<tool_call>", "</tool_call>", "[TOOL_CALLS]", "Action:", " f\n", "Action Input:", "```"),
         *('{"name": ', '"f"', ', "arguments": ', "{", "}", "[", "]", '"', "\\", "\n", "1e999", "-"),
-        *(
-            '{"tool_calls": ',
-            '"function": ',
-            "\ud800",
-            "\x00",
-            "null",
-            ", ",
-            ": ",
-            '"a"',
-            "<think>",
-        ),
+        *('{"tool_calls": ', '"function": ', "\ud800", "\x00", "null", ", ", ": ", "<think>"),
     )
     for _ in range(3000):
         text = "".join(rng.choices(pieces, k=rng.randint(1, 12)))

@@ -31,6 +31,7 @@ SAID = {
     "<thi<think>a</think>nk>b": "<thi\nnk>b",
     'a 5" pipe, or 6" </think>b': "b",
     "So it is 'a'</think>b": "b",
+    '"<think>It may be 5.</think> No."': '"\n No."',
     "```\na\n```</think>```\nb\n```": "```\nb\n```",
     "</think>\n    return 1\n": "    return 1\n",
     # In a block of code tags are quoted, unless it is a thought's.
@@ -118,17 +119,3 @@ def test_a_draft_of_a_call_in_a_thought_is_not_run(name):
         assert read_reply(TOOLS, as_reply(message)).message == message
         thought = read_reply(TOOLS, before or f"<think>\n{written(STAY)}").message
         assert (thought.tool_calls, malformed_call(thought.content)) == ((), None)
-
-
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        ('"<think>It may be 5.</think> No."', "No."),
-        ('My 5" note: <think>It may be 5.</think> No, 6" at most.', 'No, 6" at most.'),
-        ('It is 5" wide, it may be 5.</think>I will not say "that".', 'I will not say "that".'),
-        ('f("<think>")', 'f("<think>")'),
-    ],
-)
-def test_quotation_marks_of_prose_hide_no_thought(reply, said):
-    assert said in said_in(reply)
-    assert "may be" not in said_in(reply)

@@ -13,19 +13,16 @@ from dataenvgym.agents import (
     SkillListPolicy,
 )
 from dataenvgym.agents.engines.llm.record_requests import next_round
-from dataenvgym.agents.engines.llm.records import records_in
 from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, PredictionError
-from dataenvgym.interfaces import Failure, Reply
+from dataenvgym.interfaces import Failure
 from dataenvgym.records import CompletedTaskInstance, Provenance
 from dataenvgym.runs.config import build_agent, compose
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.dialogue import DialogueDomain
 from dataenvgym.tasks.several import SeveralTasks
-from dataenvgym.teachers.prompts import default_prompt
 from tests import fakes
 
 
@@ -171,11 +168,6 @@ def test_the_schema_requires_records_and_optionally_their_number_and_length():
     assert record["properties"]["output"]["maxLength"] == 40
 
 
-def test_its_skills_are_those_of_the_training_split_or_none():
-    assert "reversed" in LLMEngine(Teacher(), PocketMathTask()).skills
-    assert LLMEngine(Teacher()).skills == ()
-
-
 # --- answers ------------------------------------------------------------------------------------
 
 
@@ -185,10 +177,8 @@ def test_its_skills_are_those_of_the_training_split_or_none():
         ('Here:\n```json\n{"records": [{"instruction": "a", "output": "b"},]}\n```', [("a", "b")]),
         ('[{"instruction": "a", "output": "b"}]', [("a", "b")]),
         ('{"instruction": " a ", "output": 3, "id": 1}', [("a", "3")]),
-        (
-            '{"records": [{"instruction": "a", "output": "b"}, {"instruction": "c", "ou',
-            [("a", "b")],
-        ),
+        ('[{"instruction": "a", "output": "b"}, {"instruction": "c", "ou', [("a", "b")]),
+        ('{"records": [{"instruction": "a", "output": "b\\u0000"}]}', []),
         ('{"records": [{"instruction": "a", "output": ""}, null, "x", 3, []]}', []),
         ('{"records": [{"instruction": "\\ud800", "output": "b"}]}', [("\ufffd", "b")]),
         ('{"records": {"a": 1}}', []),
@@ -207,16 +197,9 @@ def test_malformed_records_duplicates_and_copied_examples_are_counted_and_reques
     def spoil(i, text):
         if i > 0:
             return text
-        return json.dumps(
-            {
-                "records": [
-                    {"instruction": "which  number comes after 7?", "output": "8"},
-                    {"instruction": "What is 100 + 100?", "output": "#### 200"},
-                    {"instruction": "what is 100  + 100?", "output": "#### 200"},
-                    {"instruction": "What is 5?"},
-                ]
-            }
-        )
+        asked = ("which  number comes after 7?", "What is 100 + 100?", "what is 100  + 100?")
+        good = [{"instruction": text, "output": "#### 200"} for text in asked]
+        return json.dumps({"records": [*good, {"instruction": "What is 5?"}]})
 
     teacher = Teacher(spoil)
     records, engine = generate(teacher, Assignment(4, examples=[wrong(7)]))
@@ -272,26 +255,11 @@ def test_a_spent_budget_leaves_the_records_so_far_and_is_said_if_there_are_none(
     for broke in (Teacher(budget=0), Teacher(lambda i, text: "garbage", budget=5)):
         with pytest.raises(BudgetSpentError):
             generate(broke, Assignment(100, skill="s"))
+    with pytest.raises(BudgetSpentError):
+        LLMEngine(Teacher(budget=0)).propose_subskills("s", (), 1, (), np.random.default_rng(0))
 
 
 # --- configuration ------------------------------------------------------------------------------
-
-
-def test_a_prompt_that_does_not_say_how_many_is_refused():
-    with pytest.raises(ConfigurationError, match=r"has no \{count\}"):
-        LLMEngine(Teacher(), prompt={"user": "Write records like {examples}"})
-
-
-def test_each_of_its_two_prompts_is_chosen_by_name():
-    overrides = ["agent=open_ended", "agent/engine=llm", "prompt=math_records"]
-    task, teacher = PocketMathTask(), Teacher()
-    engine = build_agent(compose(overrides), task=task, teacher=teacher).engine
-    assert engine._prompt == default_prompt("math_records")
-    assert engine._subskills == default_prompt("propose_subskills")
-    with pytest.raises(ConfigurationError, match=r"has a \{answer_form\}"):
-        build_agent(
-            compose([*overrides, "prompt@subskill_prompt=solve"]), task=task, teacher=teacher
-        )
 
 
 def test_your_own_prompt_is_chosen_by_its_name(tmp_path):
@@ -311,40 +279,6 @@ def test_your_own_prompt_is_chosen_by_its_name(tmp_path):
 def test_without_a_teacher_the_configuration_says_what_to_choose():
     with pytest.raises(ConfigurationError, match="teacher=openai"):
         build_agent(compose(["agent/engine=llm"]), task=PocketMathTask())
-
-
-def test_a_record_with_a_zero_byte_is_malformed_and_lone_surrogates_are_replaced():
-    good = {"instruction": "Say 1", "output": "1"}
-    nul, lone = {**good, "output": "1\0"}, {**good, "instruction": "Say \ud800"}
-    reply = Reply(text=json.dumps({"records": [nul, lone, good]}, ensure_ascii=False))
-    records, malformed = records_in(reply, Provenance())
-    assert [r.instruction for r in records] == ["Say \ufffd", "Say 1"]
-    assert malformed == 1
-
-
-def test_a_teacher_reads_problems_as_the_domain_puts_them_and_its_records_are_framed():
-    class Shouting(DialogueDomain, MathDomain):
-        gold_replies = MathDomain.ways_to_answer
-
-        def asks_model(self, instance):
-            return False
-
-        def text_of(self, instance):
-            return instance.instruction.upper()
-
-        def frame(self, record):
-            return record.model_copy(update={"instruction": f"{record.instruction}!"})
-
-    class OwnTask(Task):
-        domain = Shouting()
-
-        def load(self, split):
-            return PocketMathTask(split=split).instances
-
-    teacher = Teacher()
-    records, _ = generate(teacher, Assignment(2, examples=[wrong(7)]), task=OwnTask())
-    assert "WHICH NUMBER COMES AFTER 7?" in teacher.asked[0]
-    assert [record.instruction for record in records] == ["What is 0 + 0?!", "What is 1 + 1?!"]
 
 
 def test_the_records_of_a_request_are_for_the_task_of_its_examples_or_of_a_drawn_task():
@@ -369,12 +303,6 @@ def test_after_a_barren_round_a_few_are_asked_for_others_each_time():
     assert asked[0] == [1, 21, 41, 61, 81]
     assert [len(few) for few in asked] == [5] * 4
     assert len({number for few in asked for number in few}) == 20
-
-
-def test_of_a_few_all_are_asked_for_every_time():
-    for fruitless in range(5):
-        assert next_round("abc", fruitless, 5) == "abc"
-    assert [next_round("abcdef", fruitless, 5) for fruitless in (1, 2)] == ["bdf", "ace"]
 
 
 # --- subskills ---
@@ -409,11 +337,6 @@ def test_subskills_are_asked_for_until_there_are_enough(answers, known, expected
     assert teacher.purposes == {"subskills"}
 
 
-def test_a_spent_budget_is_reported_if_a_subskill_is_asked_for():
-    with pytest.raises(BudgetSpentError):
-        LLMEngine(Teacher(budget=0)).propose_subskills("s", (), 1, (), np.random.default_rng(0))
-
-
 def test_problems_come_first_and_each_is_solved_in_a_second_request():
     problems = [{"instruction": "What is 1 + 1?"}, {"instruction": "What is 2 + 2?"}, {"x": 1}]
     teacher = fakes.Teacher(
@@ -435,16 +358,22 @@ def test_problems_come_first_and_each_is_solved_in_a_second_request():
     assert engine.dropped["malformed"] == 1  # the one whose solution was lost
 
 
-@pytest.mark.parametrize(
-    "options", [{"prompt": "code_problems"}, {"solution_prompt": "code_solution"}]
-)
-def test_a_prompt_for_problems_alone_and_one_for_solutions_go_together(options):
-    with pytest.raises(ConfigurationError, match="both, or"):
-        LLMEngine(Teacher(), **options)
-
-
 SUPPOSED = {"hypotheses": [{"weakness": "carrying", "reason": "it\nforgets"}] * 3}
 HYPOTHESES = {"prompt": "math_records_for_hypotheses", "hypotheses_prompt": "hypotheses"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"prompt": "code_problems"}, "both, or"),
+        ({"solution_prompt": "code_solution"}, "both, or"),
+        *(({name: prompt}, "both, or") for name, prompt in HYPOTHESES.items()),
+        ({"prompt": {"user": "Write records like {examples}"}}, r"has no \{count\}"),
+    ],
+)
+def test_prompts_that_need_each_other_go_together_and_name_their_values(options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        LLMEngine(Teacher(), **options)
 
 
 def test_hypotheses_come_first_and_are_in_the_prompt_and_in_the_provenance():
@@ -472,9 +401,3 @@ def test_without_errors_there_is_nothing_to_suppose():
     teacher = fakes.Teacher(sums([1]))
     generate(teacher, Assignment(1, skill="sums"), **HYPOTHESES)
     assert teacher.purposes == {"records"}
-
-
-@pytest.mark.parametrize("name", HYPOTHESES)
-def test_hypotheses_and_the_prompt_that_shows_them_go_together(name):
-    with pytest.raises(ConfigurationError, match="both, or"):
-        LLMEngine(Teacher(), **{name: HYPOTHESES[name]})
