@@ -38,7 +38,7 @@ IMPOSSIBLE = [
     (agents.SeededEngine, {"nearest": [0], "attempts": [0]}),
     (agents.ScoredTriesEngine, {"discount": [2], "normalize": ["all"], "most_named": [0]}),
     (agents.SelfConsistencyEngine, {"samples": [0], "tries": [0], "temperature": [0.0]}),
-    (agents.SelfConsistencyEngine, {"agreement": [0.0], "most_agreement": [1.2]}),
+    (agents.SelfConsistencyEngine, {"agreement": [0.0]}),
     (AlreadyKnownCheck, {"samples": [-1], "share": [0.0, 2], "temperature": [0]}),
     (ClusteredSkills, {"clusters": [0], "categories": [0], "splits": [["test"], []]}),
     (DiscoveredSkills, {"skills": [0], "batch_size": [0], "attempts": [0], "splits": [["test"]]}),
@@ -58,7 +58,6 @@ def test_options_of_checks_and_of_majorities_that_cannot_be_are_refused_when_the
     for make, options in (
         (agents.SkillListPolicy, {"per_skill": 1, "per_error": 1}),
         (agents.AlternatingPolicy, {"most_per_skill": 5}),
-        (partial(agents.SelfConsistencyEngine, task), {"most_agreement": 0.5, "agreement": 0.9}),
         (partial(agents.ScoredTriesEngine, task), {"normalize": "deviation"}),
     ):
         with pytest.raises(ConfigurationError, match=next(iter(options))):

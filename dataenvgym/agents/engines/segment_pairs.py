@@ -32,7 +32,7 @@ from dataenvgym.tasks.judging import Unscored
 from dataenvgym.tasks.judging.published import end_segment
 from dataenvgym.tasks.record_conversion import segment_preference_of, students_turns
 from dataenvgym.tasks.rollouts.driver import answered_together
-from dataenvgym.teachers.prompts import PromptLike, as_prompt
+from dataenvgym.teachers.prompts import PromptLike, as_prompt, default_prompt
 
 
 @dataclass(kw_only=True, eq=False)
@@ -60,7 +60,6 @@ class SegmentPairsEngine(BranchedTriesEngine):
             code, or with `{dialogue}` in ours (social_error_turn).
         segment: the number of the student's turns in a segment, or "tail" for as many as both plays
             have. None: the judge ends it.
-        segment_prompt: the judge's question about the segment.
         repeat: play problems again in later iterations, with the current student.
     """
 
@@ -71,15 +70,12 @@ class SegmentPairsEngine(BranchedTriesEngine):
     most_negatives: PositiveInt | None = None
     turn_prompt: PromptLike = "sdpo_turn"
     segment: PositiveInt | Literal["tail"] | None = None
-    segment_prompt: PromptLike = "sdpo_segment"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.records_per_problem = 1
         self._negatives: Counter[str] = Counter()  # by text of the problem
         self._turn_prompt = as_prompt(self.turn_prompt, may=TURN_VALUES)
-        needs = ("original", "better", "start")
-        self._segment_prompt = as_prompt(self.segment_prompt, needs=needs)
         self.ends = judge_of(self.task) if self.segment is None else None
         if self.segment is None and self.ends is None:
             raise ConfigurationError(
@@ -155,14 +151,12 @@ class SegmentPairsEngine(BranchedTriesEngine):
         if self.segment is not None:
             n_turns = None if self.segment == "tail" else self.segment
             return [n_turns] * len(pairs)
-        asks, turns = [], []
+        asks, turns, words = [], [], default_prompt("sdpo_segment")
         for first, best in pairs.values():
             place = self._branched_at[first.instance.id]
             turns.append([i for i in students_turns(best) if i >= place])
             original, better = (d.transcript[: students_turns(d)[-1] + 1] for d in (first, best))
-            asks.append(
-                end_segment(self._segment_prompt, original, better, turns[-1], may_fail=True)
-            )
+            asks.append(end_segment(words, original, better, turns[-1], may_fail=True))
         assert self.ends is not None
         ends = answered_together(asks, {"judge": self.ends})
         return [

@@ -24,7 +24,6 @@ import numpy as np
 from annotated_types import Gt, Le
 from pydantic import JsonValue, PositiveFloat, PositiveInt
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import tell
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance, TrainingDatum
@@ -218,24 +217,15 @@ class SelfConsistencyEngine(SelfAnswersEngine):
 
     Args:
         agreement: the least share of answers that must agree, above 0.
-        most_agreement: the largest share; a value below 1 leaves out problems that the student is
-            sure of.
     """
 
     agreement: Annotated[float, Gt(0), Le(1)] = 0.75
-    most_agreement: Annotated[float, Gt(0), Le(1)] = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.most_agreement < self.agreement:
-            raise ConfigurationError("most_agreement is below agreement: no answer could be learnt")
 
     def pick(self, tries: Sequence[CompletedTaskInstance]) -> CompletedTaskInstance | None:
         """Pick the first try of the majority if it is large enough; scores are not used."""
         answers = [answer for answer, _ in answers_of(self.task, tries)]
         place, votes = majority(answers, sameness_of(self.task, tries[0].instance))
-        is_enough = self.agreement <= votes / self.samples <= self.most_agreement
-        return tries[place] if is_enough else None
+        return tries[place] if votes / self.samples >= self.agreement else None
 
 
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool]) -> tuple[int, int]:

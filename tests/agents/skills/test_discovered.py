@@ -154,3 +154,8 @@ def test_a_resumed_run_does_not_ask_again(task, tmp_path):
     assert idle.asked == []
     assert json.loads((tmp_path / "skills.json").read_text())["method"] == "discovered"
     assert read_catalog(tmp_path).options["skills"] == 20
+
+
+def test_a_prompt_without_the_problems_is_refused(task):
+    with pytest.raises(ConfigurationError, match="problems"):
+        discovered(KeywordTeacher(), task, label_prompt={"user": "Name {count} skills."})
