@@ -36,7 +36,6 @@ is counted separately, neither as right nor as wrong.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -212,53 +211,19 @@ def need(error: DataEnvGymError) -> None:
         notes.append(error)
 
 
-def said_better(error: DataEnvGymError, better: DataEnvGymError) -> DataEnvGymError:
-    """An error in better words, also where `need` noted it."""
-    if notes := _noted.get():
-        notes[:] = [better if str(note) == str(error) else note for note in notes]
-    return better
-
-
-_EXPECTED = {
-    "greater_than_equal": "{ge} or more",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "{le} or less",
-    "less_than": "less than {lt}",
-    "literal_error": "{expected}",
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
-    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
-    "string_type": "text",
-    "finite_number": "a finite number",
-}
-
-
 def first_fault(error: ValidationError, within: str = "", *, skip: int = 0) -> str:
-    """The first fault that pydantic found, such as "limits.disk is -1, expected 0 or more".
+    """The first fault that pydantic found: the field, its value, and pydantic's own words.
 
     Args:
         within: the field that the refused value is in.
         skip: parts of the location that are not fields, such as the tag of a union.
     """
     first = error.errors(include_url=False)[0]
-    kind, found = first["type"], shorten(repr(first["input"]), 100)
     field = ".".join(filter(None, (within, *map(str, first["loc"][skip:]))))
-    if field and kind in _EXPECTED:
-        return f"{field} is {found}, expected {_EXPECTED[kind].format(**first.get('ctx', {}))}"
-    text = f"{field}: {first['msg']}".removeprefix(": ").replace("Value error, ", "", 1)
-    return text if not field or kind in ("missing", "value_error") else f"{text}; found {found}"
-
-
-def check_at_least(least: float, most: float = math.inf, /, **options: float | None) -> None:
-    """Refuse options below `least` or above `most`, and NaN; None is no value.
-
-    Raises:
-        ConfigurationError: naming the first of them.
-    """
-    for name, value in options.items():
-        if value is not None and not least <= value <= most:
-            expected = f"{least} or more" if most == math.inf else f"{least} to {most}"
-            raise ConfigurationError(f"{name} is {value}, expected {expected}")
+    found = f" is {shorten(repr(first['input']), 100)}"
+    if not field or first["type"] in ("missing", "value_error"):
+        found = ""
+    return f"{field}{found}: {first['msg']}".removeprefix(": ").replace("Value error, ", "", 1)
 
 
 def check_one_of(known: Collection[str], **options: str) -> None:

@@ -26,6 +26,8 @@ from typing import (
     Protocol,
     SupportsFloat,
     TypeGuard,
+    TypeVar,
+    cast,
     runtime_checkable,
 )
 
@@ -43,6 +45,8 @@ from dataenvgym.records import (
 )
 from dataenvgym.records.model import Frozen, Text
 from dataenvgym.records.usage import Usage
+
+ProtocolT = TypeVar("ProtocolT")
 
 
 class SamplingParameters(Model):
@@ -466,26 +470,24 @@ class EnvironmentInterface(Protocol):
         ...
 
 
-def expect(value: object, protocol: type, name: str) -> None:
-    """Refuse a value without the protocol's methods, and a class in place of an object.
+def expect(value: object, protocol: Callable[..., ProtocolT], name: str) -> ProtocolT:
+    """Return the value if it has the names of the protocol; refuse others, and classes.
 
     Args:
-        name: of the argument.
+        name: of the argument, or the key of the option.
 
     Raises:
         ConfigurationError: with the methods that are missing.
     """
-    if isinstance(value, type):
+    known = sorted({*dir(protocol), *getattr(protocol, "__annotations__", {})})
+    wanted = [each for each in known if each == "__call__" or not each.startswith("_")]
+    missing = [each for each in wanted if not hasattr(value, each)]
+    if missing or isinstance(value, type):
+        lacks = f"; it has no {', '.join(missing)}" if missing else ""
         raise ConfigurationError(
-            f"{name} is the class {value.__name__}, expected an object: {value.__name__}(...)"
+            f"{name} is {value!r:.80}, expected an object with {', '.join(wanted)}{lacks}"
         )
-    methods = [method for method in dir(protocol) if not method.startswith("_")]
-    missing = [method for method in methods if not callable(getattr(value, method, None))]
-    if missing:
-        raise ConfigurationError(
-            f"{name} is {value!r:.80}, expected an object with {', '.join(methods)} (see "
-            f"{protocol.__name__}); it has no {', '.join(missing)}"
-        )
+    return cast(ProtocolT, value)
 
 
 @runtime_checkable

@@ -219,8 +219,8 @@ def options(root: Path = ROOT) -> tuple[int, dict[str, str]]:
     That is the first of: a key of a YAML file; `name=` or `name:` in a page, an example, a test; or
     "nowhere".
     """
-    from dataenvgym.runs.config.class_defaults import class_options, sections
     from dataenvgym.runs.config.groups import ENTRY_POINTS
+    from dataenvgym.runs.config.values import class_options, sections
 
     found: dict[str, set[str]] = {}
     places: dict[str, str] = {}

@@ -34,7 +34,7 @@ from dataenvgym.runs.config.instantiation import (
     section_target,
 )
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.config.resolved import literal
+from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task

@@ -97,10 +97,10 @@ def _synthesize(
     typed: list[str], theme: str | None, tasks: str | None, n: int | None, seed: int
 ) -> None:
     from dataenvgym.domains.tool_use.synthesis import synthesize
-    from dataenvgym.interfaces import TeacherInterface
+    from dataenvgym.interfaces import TeacherInterface, expect
     from dataenvgym.runs.config.building import build_task
     from dataenvgym.runs.config.composition import compose
-    from dataenvgym.runs.config.instantiation import build_section, check_protocol
+    from dataenvgym.runs.config.instantiation import build_section
 
     folders = [each for each in typed if "=" not in each]
     overrides = [re.sub(r"^(\+*)policy\b", rf"\1{_POLICY}", e) for e in typed if "=" in e]
@@ -122,7 +122,7 @@ def _synthesize(
         raise ConfigurationError(str(error).replace(_POLICY, "policy")) from None
     if policy is None and any(_POLICY in each for each in overrides):
         raise ConfigurationError("policy names several models or none, expected one: openai/NAME")
-    check_protocol(teacher, TeacherInterface, "teacher")
+    expect(teacher, TeacherInterface, "teacher")
     report = synthesize(
         folders[0],
         theme,

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, SandboxError, check_at_least, did_you_mean
+from dataenvgym.errors import ConfigurationError, SandboxError, did_you_mean
 from dataenvgym.sandbox.interface import Sandbox
 
 BACKENDS = ("bubblewrap", "unsafe_local")
@@ -45,12 +45,11 @@ def check_backend(backend: str | Callable[..., Sandbox], *, workers: int) -> Non
     Raises:
         ConfigurationError: naming the value, and the existing backends.
     """
-    check_at_least(1, workers=workers)
+    if workers < 1:
+        raise ConfigurationError(f"workers is {workers}, expected 1 or more")
     if not callable(backend) and backend not in BACKENDS:
-        raise ConfigurationError(
-            f"there is no sandbox backend {backend!r}; there are {', '.join(BACKENDS)}, or give a "
-            f"class.{did_you_mean(str(backend), BACKENDS)}"
-        )
+        meant = did_you_mean(str(backend), BACKENDS)
+        raise ConfigurationError(f"there is no sandbox backend {backend!r}.{meant}")
 
 
 def _backend(name: str) -> Callable[..., Sandbox]:

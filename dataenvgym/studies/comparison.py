@@ -21,8 +21,8 @@ from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.identity import decisive_values
-from dataenvgym.runs.config.resolved import literal
 from dataenvgym.runs.config.run_directory import is_hand_made, read_config
+from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.aggregate import suite_scores

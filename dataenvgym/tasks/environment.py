@@ -22,10 +22,10 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dataenvgym.errors import (
+    ConfigurationError,
     EvaluationError,
     InvalidActionError,
     InvalidInstanceError,
-    check_at_least,
     check_one_of,
     did_you_mean,
 )
@@ -141,7 +141,9 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         self.others = speakers_of(others)
         self.prompt_template = PromptTemplate(system_prompt, template)
         if max_turns is not None:
-            check_at_least(1, type(self).max_turns, max_turns=max_turns)
+            if not 1 <= max_turns <= type(self).max_turns:
+                most = type(self).max_turns
+                raise ConfigurationError(f"max_turns is {max_turns}, expected 1 to {most}")
             self.max_turns = max_turns
         self._instance: TaskInstance | None = None
         self._conversation: Conversation = ()

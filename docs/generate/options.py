@@ -10,7 +10,6 @@ import yaml
 
 from dataenvgym.cli.listing import ORDER
 from dataenvgym.registration import config_directory
-from dataenvgym.runs.config.class_defaults import class_options, filled, sections
 from dataenvgym.runs.config.commented_yaml import (
     Comments,
     annotated_yaml,
@@ -28,6 +27,7 @@ from dataenvgym.runs.config.groups import (
     read_with_bases,
     sources_by_group,
 )
+from dataenvgym.runs.config.values import class_options, filled, sections
 from docs.generate.commands import cell
 
 FULL = 80

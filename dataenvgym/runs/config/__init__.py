@@ -2,11 +2,10 @@
 
     overrides       parses a user's overrides
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
-    class_defaults  fills it with the defaults of its classes, and checks its values by their types
+    values          fills it with the defaults of its classes, checks and writes its values
     building        a DictConfig -> task, predictor, teacher, judge, agent
     building_environments   a DictConfig -> environment
     instantiation   one section -> the object that its `_target_` names
-    resolved        the values as YAML without references
     identity        the name of a run, and the values that determine its results
     workspaces      finds, opens and checks folders with a `config.yaml`; what it may run
     run_directory   a DictConfig -> the folder of its run, new or continued

@@ -22,13 +22,13 @@ from dataenvgym.interfaces import (
     TeacherInterface,
     TeachingAgent,
     TrainablePredictorInterface,
+    expect,
 )
 from dataenvgym.options import marks, parameters_of
 from dataenvgym.runs.config.identity import short_name
 from dataenvgym.runs.config.instantiation import (
     build_section,
     build_value,
-    check_protocol,
     section_target,
 )
 from dataenvgym.students.pocket import students
@@ -55,7 +55,7 @@ def build_task(config: DictConfig, directory: str | Path | None = None) -> Task:
     if others := section.get("others"):
         section["others"] = _speakers(others, directory)
     task = build_value(section, "task", {})
-    made = task_of(check_protocol(task, TaskInterface, "task"))
+    made = task_of(expect(task, TaskInterface, "task"))
     record_in_store(config, made)
     if directory is not None and (ledger := ledger_of(made)) is not None:
         ledger.directory = Path(directory)
@@ -127,12 +127,12 @@ def build_predictor(
     parameters = inspect.signature(section_target(config, "predictor")).parameters
     if "trainer" in parameters and "trainer" not in config.predictor:
         trainer = build_section(config, "trainer")
-        given["trainer"] = check_protocol(trainer, TrainerInterface, "trainer")
+        given["trainer"] = expect(trainer, TrainerInterface, "trainer")
     if "task" in parameters and "task" not in config.predictor:
         given["task"] = build_task(config) if task is None else task
     predictor = build_section(config, "predictor", **given)
     expected = TrainablePredictorInterface if trainable else PredictorInterface
-    return cast(PredictorInterface, check_protocol(predictor, expected, "predictor"))
+    return expect(predictor, expected, "predictor")
 
 
 def build_teacher(
@@ -147,7 +147,7 @@ def build_teacher(
     if config.teacher.get("_target_") is None:
         return None
     teacher = build_section(config, "teacher", predictor=predictor, directory=directory)
-    return cast(TeacherInterface, check_protocol(teacher, TeacherInterface, "teacher"))
+    return expect(teacher, TeacherInterface, "teacher")
 
 
 def build_judge(config: DictConfig, directory: str | Path) -> judging.RubricJudge:
@@ -174,10 +174,10 @@ def build_judge(config: DictConfig, directory: str | Path) -> judging.RubricJudg
         for name, teacher in section["teachers"].items()
     }
     for name, teacher in teachers.items():
-        check_protocol(teacher, TeacherInterface, f"judge.teachers.{name}")
+        expect(teacher, TeacherInterface, f"judge.teachers.{name}")
     made = {"_target_": "dataenvgym.tasks.judging.RubricJudge", **section, "teachers": teachers}
     judge = build_value(made, "judge", {})
-    return cast(judging.RubricJudge, check_protocol(judge, judging.RubricJudge, "judge"))
+    return expect(judge, judging.RubricJudge, "judge")
 
 
 def build_agent(
@@ -202,11 +202,10 @@ def build_agent(
     agent = build_section(config, "agent", **given)
     parts = getattr(agent, "parts", None)
     for name, protocol in parts.items() if isinstance(parts, Mapping) else ():
-        check_protocol(getattr(agent, name), protocol, f"agent.{name}")
+        expect(getattr(agent, name), protocol, f"agent.{name}")
     if isinstance(agent, ActingAgentInterface):
         return agent
-    expected = DataGenerationAgentInterface
-    return cast(DataGenerationAgentInterface, check_protocol(agent, expected, "agent"))
+    return expect(agent, DataGenerationAgentInterface, "agent")
 
 
 def record_in_store(config: DictConfig, task: Task) -> None:

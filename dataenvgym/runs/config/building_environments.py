@@ -15,7 +15,6 @@ from typing import Any, cast
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from omegaconf import DictConfig, OmegaConf
-from pydantic import ValidationError
 
 from dataenvgym.agents.skills.embeddings import EmbedderInterface
 from dataenvgym.errors import ConfigurationError
@@ -27,6 +26,7 @@ from dataenvgym.interfaces import (
     TaskInterface,
     TeacherInterface,
     TrainablePredictorInterface,
+    expect,
 )
 from dataenvgym.records.plans import Engine
 from dataenvgym.registration import TEACHING_ENVIRONMENTS
@@ -36,7 +36,7 @@ from dataenvgym.runs.config.instantiation import (
     build_section,
     build_value,
     check_arguments,
-    check_protocol,
+    making,
     section_target,
 )
 from dataenvgym.tasks.adapted_task import task_of
@@ -68,13 +68,9 @@ def build_environment(
     if "_target_" in config.environment:
         own = section_target(config, "environment")
         check_arguments(own, section, "environment")
-        try:
+        with making("environment", own):
             environment = own(task, predictor, directory=directory, **options)
-        except (TypeError, ValidationError) as error:
-            raise ConfigurationError(
-                f"environment: {own.__qualname__} cannot be made: {error}"
-            ) from error
-        check_protocol(environment, EnvironmentInterface, "environment")
+        expect(environment, EnvironmentInterface, "environment")
         return gymnasium.wrappers.TimeLimit(environment, iterations)
     spec: str | EnvSpec = str(config.environment.id)
     if spec in TEACHING_ENVIRONMENTS:  # ours fill in defaults; a configuration has them all
@@ -82,19 +78,18 @@ def build_environment(
         check_arguments(load_env_creator(its_class), section, "environment")
         spec = replace(gymnasium.spec(spec), entry_point=its_class)
     try:
-        return gymnasium.make(
-            spec,
-            max_episode_steps=iterations,
-            disable_env_checker=True,
-            directory=directory,
-            task=task,
-            predictor=predictor,
-            **options,
-        )
+        with making("environment", gymnasium.make):
+            return gymnasium.make(
+                spec,
+                max_episode_steps=iterations,
+                disable_env_checker=True,
+                directory=directory,
+                task=task,
+                predictor=predictor,
+                **options,
+            )
     except gymnasium.error.Error as error:  # an unknown or malformed id
         raise ConfigurationError(f"environment.id: {error}") from error
-    except TypeError as error:
-        raise ConfigurationError(f"environment: {error}") from error
 
 
 def _make(
@@ -135,9 +130,9 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
     options = cast(dict[str, Any], build_value(section, "environment", seeded))
     if config.skills.get("_target_") is not None:
         options["labeler"] = labeler = build_section(config, "skills", **given)
-        check_protocol(labeler, SkillLabelerInterface, "skills")
+        expect(labeler, SkillLabelerInterface, "skills")
         if (embedder := getattr(labeler, "embedder", None)) is not None:
-            check_protocol(embedder, EmbedderInterface, "skills.embedder")
+            expect(embedder, EmbedderInterface, "skills.embedder")
     if checks := build_section(config, "quality", **given).get("checks"):
         if not isinstance(checks, Mapping):
             raise ConfigurationError(
@@ -146,7 +141,7 @@ def _environment_options(config: DictConfig, **given: Any) -> dict[str, Any]:
             )
         options["quality"] = tuple(checks.values())
         for check in checks.values():
-            check_protocol(check, RecordCheckInterface, "quality")
+            expect(check, RecordCheckInterface, "quality")
     if options.get("engine") is not None:
-        check_protocol(options["engine"], Engine, "agent.engine")
+        expect(options["engine"], Engine, "agent.engine")
     return options

@@ -20,11 +20,10 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.registration import config_directory
-from dataenvgym.runs.config.class_defaults import class_options, sections
 from dataenvgym.runs.config.composition import chosen_options, compose
 from dataenvgym.runs.config.groups import Source, sources_by_group
 from dataenvgym.runs.config.instantiation import imported
-from dataenvgym.runs.config.resolved import literal
+from dataenvgym.runs.config.values import class_options, literal, sections
 
 WIDTH = 80
 _PACKAGE = "# @package "

@@ -4,7 +4,7 @@
 
 The overrides are Hydra's: `group=option`, `key=value`, `+key=value` for a new key, `~key` to
 remove one. They take one path: parsed (`overrides`); the chosen options composed by Hydra; the
-defaults of all classes filled in (`class_defaults`); the values applied; everything checked
+defaults of all classes filled in (`values`); the values applied; everything checked
 against the types of the classes. What is wrong is a `ConfigurationError` with the first sentence
 of the library that refused it, the override as typed, and the nearest known name.
 
@@ -42,7 +42,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from dataenvgym.errors import ConfigurationError, did_you_mean, need
 from dataenvgym.events import without_secrets
-from dataenvgym.runs.config.class_defaults import check, fill
 from dataenvgym.runs.config.groups import (
     Named,
     Source,
@@ -56,6 +55,7 @@ from dataenvgym.runs.config.groups import (
 )
 from dataenvgym.runs.config.instantiation import section_target
 from dataenvgym.runs.config.overrides import Override, new_speakers, parse_overrides
+from dataenvgym.runs.config.values import check, fill, walk
 from dataenvgym.tasks.source import SPLITS
 
 if TYPE_CHECKING:
@@ -364,15 +364,9 @@ def _set_source(config: DictConfig, name: str, value: Any, added: bool) -> None:
     OmegaConf.update(config, _SOURCES, value, merge=False, force_add=added)
 
 
-def keys_of(config: DictConfig, prefix: str = "") -> Iterator[str]:
+def keys_of(config: DictConfig) -> list[str]:
     """The dotted keys of `config`, including sections."""
-    for name in map(str, config):
-        key = f"{prefix}{name}"
-        yield key
-        if not OmegaConf.is_missing(config, name):
-            node = config._get_node(name)
-            if isinstance(node, DictConfig) and not node._is_none():
-                yield from keys_of(node, f"{key}.")
+    return [key for key, _ in walk(OmegaConf.to_container(config)) if key]
 
 
 def _resolved(config: DictConfig, overrides: Sequence[Override]) -> dict[str, Any]:
@@ -390,7 +384,7 @@ def _resolved(config: DictConfig, overrides: Sequence[Override]) -> dict[str, An
             key = str(error.full_key)
             typed = next((o.text for o in overrides if "${" in (o.value or "")), key)
             unknown = re.search(r"key '([^']*)' not found", str(error))
-            refused = _refused(error, typed, unknown[1] if unknown else "", [*keys_of(config)])
+            refused = _refused(error, typed, unknown[1] if unknown else "", keys_of(config))
             if "Environment variable" not in str(error):
                 raise refused from error
             need(refused)

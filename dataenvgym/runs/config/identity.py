@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import without_secrets
-from dataenvgym.runs.config.class_defaults import class_options, sections
 from dataenvgym.runs.config.instantiation import section_target
-from dataenvgym.runs.config.resolved import mapped
+from dataenvgym.runs.config.values import class_options, mapped, sections, walk
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -63,7 +62,8 @@ def decisive_values(config: DictConfig) -> dict[str, Any]:
 
     values = without_secrets(OmegaConf.to_container(config, resolve=True))
     free = tuple(f"{key}." for key in free_keys(values))
-    return {k: v for k, v in _flat(values) if not f"{k}.".startswith(free)}
+    plain = ((k, v) for k, v in walk(values) if not (v and isinstance(v, dict)))
+    return {k: v for k, v in plain if not f"{k}.".startswith(free)}
 
 
 def free_keys(values: Mapping[Any, Any]) -> list[str]:
@@ -75,14 +75,6 @@ def free_keys(values: Mapping[Any, Any]) -> list[str]:
         if option.is_free
     )
     return [*FREE, *FREE_SECTIONS, *of_classes]
-
-
-def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name in value:
-            yield from _flat(value[name], f"{prefix}.{name}" if prefix else str(name))
-    else:
-        yield prefix, value
 
 
 def task_name(config: DictConfig) -> str:

@@ -1,7 +1,6 @@
 """Builds an object from a section of the configuration: calls its `_target_` with the other keys.
 
-`build_section` builds the object; `check_protocol` checks its methods. If it cannot be built, a
-ConfigurationError names the key.
+If it cannot be built, a ConfigurationError names the key.
 
 The options of a section are checked against the annotations of their class before any object is
 built: plain types (numbers, text, lists, options by name) and the bounds in them.
@@ -12,8 +11,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, cast
 
@@ -28,7 +27,6 @@ from dataenvgym.errors import (
     did_you_mean,
     first_fault,
     need,
-    said_better,
     shorten,
 )
 from dataenvgym.options import parameters_of
@@ -110,10 +108,6 @@ def _adapter(hint: Any) -> TypeAdapter[Any] | None:
         return None
 
 
-_OPTION = re.compile(r"(\w+)(\.\w+)* is ")
-"""The beginning of an error about an option, such as "limits.disk is -1, expected ..."."""
-
-
 def build_section(config: DictConfig, section: str, **given: Any) -> Any:
     """Build the object of `config[section]`: call its `_target_` with the other keys.
 
@@ -146,41 +140,30 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
             "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
         )
     check_arguments(target, arguments, key)
-    try:
+    with making(key, target):
         return target(**arguments)
+
+
+@contextmanager
+def making(key: str, target: Callable[..., Any]) -> Iterator[None]:
+    """Turn the errors of an object that cannot be made into ours, and put the key before them."""
+    try:
+        yield
     except (ConfigurationError, UnsupportedStageError) as error:
-        option = _OPTION.match(str(error))
-        if option and option[1] in arguments:
-            raise said_better(error, type(error)(f"{key}.{error}")) from error
+        option = re.match(r"(\w+)(\.\w+)* is ", str(error))
+        if option and option[1] in parameters_of(target)[0]:  # "limits.disk is -1, expected ..."
+            error.args = (f"{key}.{error}",)
         raise
-    except (TypeError, ValidationError) as error:
-        if isinstance(error, TypeError):
-            why = str(error).splitlines()[0]
-        elif {*error.errors()[0]["loc"][:1]} & {*arguments}:
-            raise ConfigurationError(first_fault(error, key)) from error
-        else:
-            why = first_fault(error)
-        raise ConfigurationError(
-            f"{key}: {target.__module__}.{_name(target)} cannot be made: {why}"
-        ) from error
+    except ValidationError as error:
+        raise ConfigurationError(first_fault(error, key)) from error
+    except TypeError as error:
+        why = str(error).partition("\n")[0]
+        raise ConfigurationError(f"{key}: {_name(target)} cannot be made: {why}") from error
 
 
 def section_target(config: DictConfig, section: str) -> Callable[..., Any]:
     """The class (or function) that `config[section]._target_` names."""
     return imported(config[section].get("_target_"), f"{section}._target_")
-
-
-def check_protocol(thing: Any, protocol: type, section: str) -> Any:
-    """Return `thing` if it has the methods of `protocol`; else raise a ConfigurationError."""
-    if not isinstance(thing, protocol):
-        known = sorted({*dir(protocol), *getattr(protocol, "__annotations__", {})})
-        names = [n for n in known if n == "__call__" or not n.startswith("_")]
-        missing = [n for n in names if not hasattr(thing, n)]
-        raise ConfigurationError(
-            f"{section} is a {type(thing).__name__}, which has no {', '.join(missing)}: expected "
-            f"the methods of {protocol.__name__}, which are {', '.join(names)}"
-        )
-    return thing
 
 
 def _name(target: Callable[..., Any]) -> str:

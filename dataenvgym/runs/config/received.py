@@ -23,11 +23,10 @@ from pydantic import BaseModel
 
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.options import hints_of, marks, parameters_of
-from dataenvgym.runs.config.class_defaults import class_options
 from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
 from dataenvgym.runs.config.instantiation import fits, imported
 from dataenvgym.runs.config.overrides import Override
-from dataenvgym.runs.config.resolved import leaves
+from dataenvgym.runs.config.values import class_options, leaves
 from dataenvgym.workspace import is_own
 
 _Value = tuple[str, Any]

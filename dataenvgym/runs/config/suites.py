@@ -22,7 +22,7 @@ from typing import Any
 
 from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
 from dataenvgym.runs.config.groups import Source, content_of, options_by_group
-from dataenvgym.runs.config.short_names import quoted
+from dataenvgym.runs.config.overrides import quoted
 
 _OF_A_STUDY = ("agent", "environment", "episode", "quality", "skills")
 _WITH_SAMPLES = re.compile(r"(.+):(\d+)")

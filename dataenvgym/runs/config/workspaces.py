@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from dataenvgym.environments.episode_directory import GO_BACK, refuse_another, write_identity
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.events import warn_run
-from dataenvgym.runs.config.resolved import leaves, resolved_yaml
+from dataenvgym.runs.config.values import leaves, resolved_yaml
 from dataenvgym.storage import is_empty, read_bytes, read_yaml, write_text
 from dataenvgym.workspace import check_format, mark_own, opened, refuse_links
 

@@ -30,7 +30,6 @@ from dataenvgym.environments.teaching_episode import training_run
 from dataenvgym.errors import (
     ConfigurationError,
     RunDirectoryError,
-    check_at_least,
     check_one_of,
     did_you_mean,
 )
@@ -99,7 +98,6 @@ def attribute_run(
         RunDirectoryError: if there is no such run or iteration, it is not finished, or has no
             records; if another process works on the same.
     """
-    check_at_least(1, repeats=repeats, **({} if limit is None else {"limit": limit}))
     if by is not None:
         check_one_of(BY, by=by)
     directory = find_run(str(run), runs_dir)

@@ -22,7 +22,7 @@ from dataenvgym.runs.config.identity import decisive_values, digest, run_name, t
 from dataenvgym.runs.config.instantiation import check_value, section_target
 from dataenvgym.runs.config.overrides import Override, new_speakers, parse_overrides
 from dataenvgym.runs.config.received import refuse_untrusted
-from dataenvgym.runs.config.resolved import literal
+from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.storage import hash_files
 from dataenvgym.tasks.metrics.files import EvaluationFiles

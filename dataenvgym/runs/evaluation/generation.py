@@ -52,7 +52,7 @@ from dataenvgym.runs.config.composition import compose
 from dataenvgym.runs.config.identity import decisive_values, digest
 from dataenvgym.runs.config.instantiation import check_value
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.config.resolved import literal
+from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.storage import hash_files, remove_folder, remove_temporaries, write_jsonl
 from dataenvgym.tasks.base import sample_seed

@@ -27,7 +27,7 @@ from dataenvgym.records import CompletedTaskInstance, PerformanceReport
 from dataenvgym.runs.config import build_judge, build_predictor, build_task, compose, find_run
 from dataenvgym.runs.config.building import check_stored, ledger_of
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.config.resolved import resolved_yaml
+from dataenvgym.runs.config.values import resolved_yaml
 from dataenvgym.runs.config.workspaces import warn_of_changes
 from dataenvgym.runs.evaluation.directory import (
     EVALUATIONS,

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from dataenvgym.errors import ConfigurationError, DataEnvGymError
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.runs.config.instantiation import section_target
-from dataenvgym.runs.config.short_names import quoted
+from dataenvgym.runs.config.overrides import quoted
 from dataenvgym.runs.config.suites import evaluations_of
 from dataenvgym.runs.evaluation.running import (
     Evaluation,

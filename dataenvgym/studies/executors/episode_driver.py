@@ -18,8 +18,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from dataenvgym.environments.iterations import IterationFiles
 from dataenvgym.errors import WorkerLostError
 from dataenvgym.events import ProgressMessage, hearing_warnings
-from dataenvgym.runs.config.resolved import resolved_yaml
 from dataenvgym.runs.config.run_directory import open_run
+from dataenvgym.runs.config.values import resolved_yaml
 from dataenvgym.runs.episodes.bookkeeping import CallbackList, described
 from dataenvgym.runs.episodes.callbacks import EpisodePlan
 from dataenvgym.runs.episodes.events import EventLog, EventReader

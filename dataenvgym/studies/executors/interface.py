@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from omegaconf import DictConfig
 
 from dataenvgym.agents.compatibility import check_fit
-from dataenvgym.interfaces import TeachingAgent, TrainablePredictorInterface
+from dataenvgym.interfaces import TeachingAgent, TrainablePredictorInterface, expect
 from dataenvgym.runs.config import (
     build_agent,
     build_environment,
@@ -23,7 +23,7 @@ from dataenvgym.runs.config import (
     build_task,
     build_teacher,
 )
-from dataenvgym.runs.config.instantiation import build_section, check_protocol
+from dataenvgym.runs.config.instantiation import build_section
 from dataenvgym.runs.config.run_directory import run_directory
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class ExecutorInterface(Protocol):
 def build_executor(config: DictConfig) -> ExecutorInterface:
     """Build the executor of `config.executor`."""
     executor = build_section(config, "executor")
-    return cast(ExecutorInterface, check_protocol(executor, ExecutorInterface, "executor"))
+    return expect(executor, ExecutorInterface, "executor")
 
 
 def build_episode(

@@ -24,7 +24,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from dataenvgym.errors import ConfigurationError, check_one_of, first_fault
-from dataenvgym.options import refuse_unknown
 from dataenvgym.tasks.pressures.of_problems import Drift, Hidden, Skewed, Traps
 from dataenvgym.tasks.pressures.of_records import (
     Interference,
@@ -88,8 +87,6 @@ def pressure_of(given: Any) -> Pressure | None:
     ((name, options),) = given.items()
     check_one_of(PRESSURES, pressure=name)
     try:
-        if isinstance(options, Mapping):
-            refuse_unknown(options, PRESSURES[name], f"pressure {name}")
         return PRESSURES[name].model_validate({} if options is None else options)
     except ValidationError as error:
         raise ConfigurationError(first_fault(error, f"pressure.{name}")) from None

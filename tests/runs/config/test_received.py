@@ -9,7 +9,7 @@ from dataenvgym.options import PlainText, parameters_of
 from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
 from dataenvgym.runs.config.instantiation import imported
 from dataenvgym.runs.config.received import foreign
-from dataenvgym.runs.config.resolved import leaves
+from dataenvgym.runs.config.values import leaves
 
 TEXTS = {
     "answer_field", "balance", "feedback", "question_field", "reply", "rubric", "stop",

@@ -264,8 +264,8 @@ def _groups(run, *, by, limit=None, seed=0):
     ("content", "message"),
     [
         ('{"a": ["002-00001", "009-00000"]}', "not trained on '009-00000' .1 of 2 ids."),
-        ('{"a": "002-00001"}', "a: .* list"),
-        ('{"a": []}', "a: .* item"),
+        ('{"a": "002-00001"}', "a is .* list"),
+        ('{"a": []}', "a is .* item"),
         ("[]", "dictionary"),
         ("{", "not JSON"),
     ],

@@ -103,10 +103,10 @@ def test_paths_are_written_absolute_and_names_as_they_are(tmp_path, monkeypatch)
     [
         ({"lora_rnak": 8}, "lora_rnak"),
         ({"extra": {"seed": 1}}, "extra"),
-        ({"lora_rank": 0}, "lora_rank is 0, expected 1 or more"),
+        ({"lora_rank": 0}, "lora_rank is 0: "),
         ({"stage": "sff"}, "stage is 'sff'"),
-        ({"seed": 2**32}, "seed is 4294967296, expected less than 4294967296"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan, expected a finite number"),
+        ({"seed": 2**32}, "seed is 4294967296: "),
+        ({"learning_rate": float("nan")}, "learning_rate is nan: "),
         ({"scored_clip_high": 2.0}, "scored_clip"),
         ({"scored_clip_dual": 2.0}, "scored_clip"),
         ({"bf16": True, "fp16": True}, "fp16"),
@@ -153,7 +153,7 @@ def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path):
     [
         ("stage: [", "expected YAML"),
         ("- sft", r"found \['sft'\], expected options by name"),
-        ("lora_rank: many", "lora_rank is 'many', expected a whole number"),
+        ("lora_rank: many", "lora_rank is 'many': "),
     ],
 )
 def test_an_error_in_a_file_names_the_file(text, message, tmp_path):

@@ -15,7 +15,7 @@ from dataenvgym.errors import (
     RunDirectoryError,
     WorkerLostError,
 )
-from dataenvgym.runs.config.resolved import resolved_yaml
+from dataenvgym.runs.config.values import resolved_yaml
 from dataenvgym.runs.episodes.callbacks import EpisodePlan
 from dataenvgym.runs.episodes.events import EventLog
 from dataenvgym.storage import read_json

@@ -1,9 +1,12 @@
-"""Fills sections of the configuration with the options of their classes, and checks them.
+"""The plain values of a configuration: filled in, checked, walked through, written as YAML.
 
 YAML files name a class and what differs from its defaults. The others are those of the class (see
 `dataenvgym.options`), so a composed configuration has all values. A class of the user's own with a
 constructor of its own is left as it is, unless it takes a group (`options.takes`): its options are
 added with a plus.
+
+OmegaConf reads `${x}` in a text as a reference. So a text that contains it literally, such as a
+template for a model, is escaped (`literal`).
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import PositiveInt
 
 from dataenvgym.errors import ConfigurationError
+from dataenvgym.events import without_secrets
 from dataenvgym.options import Option, options_of
 from dataenvgym.registration import TEACHING_ENVIRONMENTS
 from dataenvgym.runs.config.instantiation import check_arguments, check_value, imported
-from dataenvgym.runs.config.resolved import literal
 
 
 def fill(config: DictConfig) -> DictConfig:
@@ -131,9 +134,53 @@ def check(config: DictConfig, values: Mapping[str, Any], default: DictConfig) ->
             check_value(value, _TYPES.get(path, kind if is_known else Any), path)
 
 
-def sections(value: Any, key: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All sections of plain values with their dotted keys, outer ones first."""
+def walk(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """All plain values with their dotted keys; a section is before what is in it."""
+    yield key, value
     if isinstance(value, dict):
-        yield key, value
         for name, inner in value.items():
-            yield from sections(inner, f"{key}.{name}" if key else str(name))
+            yield from walk(inner, f"{key}.{name}" if key else str(name))
+
+
+def sections(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All sections of plain values with their dotted keys, outer ones first."""
+    return ((key, inner) for key, inner in walk(value) if isinstance(inner, dict))
+
+
+def resolved_yaml(config: DictConfig, *, secrets: bool = True) -> str:
+    """The configuration's values as YAML, which loads as the same values.
+
+    Args:
+        secrets: False leaves out passwords and keys in URLs: for `config.yaml`.
+    """
+    values = OmegaConf.to_container(config, resolve=True)
+    return OmegaConf.to_yaml(
+        OmegaConf.create(literal(values if secrets else without_secrets(values)))
+    )
+
+
+def literal(value: Any) -> Any:
+    """Escape a plain value so that OmegaConf reads its texts literally."""
+    return mapped(
+        value, lambda x: re.sub(r"(\\*)\$\{", r"\1\1\\${", x) if isinstance(x, str) else x
+    )
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Change each value in sections and lists."""
+    if isinstance(value, dict):
+        return {name: mapped(inner, change) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [mapped(inner, change) for inner in value]
+    return change(value)
+
+
+def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in sections and lists by dotted key; items of lists by their index."""
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if not isinstance(value, dict):
+        yield key, value
+        return
+    for name, part in value.items():
+        yield from leaves(part, f"{key}.{name}" if key else str(name))

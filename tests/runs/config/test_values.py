@@ -5,7 +5,7 @@ import random
 import pytest
 from omegaconf import OmegaConf
 
-from dataenvgym.runs.config.resolved import literal, resolved_yaml
+from dataenvgym.runs.config.values import literal, resolved_yaml
 
 
 @pytest.mark.parametrize(
