@@ -1,7 +1,6 @@
 """Steps with bad records of every kind: dropped records, reasons, and memory of both."""
 
 import json
-import logging
 
 import pytest
 
@@ -13,7 +12,7 @@ from dataenvgym.runs.config import build_environment, compose
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.runs.episodes.report import write_report
 from dataenvgym.students.predictors import ScriptedPredictor
-from tests.fakes import Teacher, begun
+from tests.fakes import begun
 
 KNOWN = "Put 7 7 7 7 2 1 in rising order."
 LONG = (
@@ -137,15 +136,6 @@ def test_quality_checks_belong_to_an_episode(task, tmp_path):
     other = SkillList(task, student(), directory=tmp_path, quality=quality[:1])
     with pytest.raises(RunDirectoryError, match="quality"):
         other.reset(seed=0, options={"resume": True})
-
-
-def test_a_teacher_without_budget_does_not_end_the_step(task, caplog):
-    check = WrongAnswerCheck(task, Teacher("?", budget=0))
-    environment = begun(SkillList(task, student(), quality=[check]))
-    with caplog.at_level(logging.WARNING):
-        environment.step([record("Add 1000 and 1.", "3")])
-    assert environment.results[-1].n_records == 1
-    assert "the budget is spent" in caplog.text
 
 
 # --- duplicates of earlier iterations ---

@@ -2,7 +2,6 @@ import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
-from dataenvgym.environments.checks import reasons_in_words
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
@@ -26,11 +25,6 @@ def record(instruction: str, output: str = "#### 1") -> SupervisedDatum:
     return SupervisedDatum(instruction=instruction, output=output)
 
 
-def test_reasons_are_said_in_words_and_those_of_a_check_of_ones_own_by_name():
-    said = reasons_in_words({"duplicate": 2, "too_long": 1})
-    assert said == "2 repeat an earlier record (duplicate), 1 dropped (too_long)"
-
-
 def reasons(checks: RecordChecks, *records: SupervisedDatum) -> dict[str, int]:
     return checks.check(records).reasons
 
@@ -50,18 +44,6 @@ def test_texts_are_compared_without_case_and_punctuation_but_with_signs(texts, e
     checks = RecordChecks()
     checks.accept([record(texts[0])])
     assert reasons(checks, *map(record, texts[1:])) == expected
-
-
-def test_the_same_question_with_another_answer_or_another_judgment_is_another_record():
-    assert not reasons(RecordChecks(), record("Add 3 4"), record("Add 3 4", "#### 7"))
-    pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
-    assert RecordChecks().check(pair).reasons == {}
-
-
-def test_records_that_are_merely_checked_are_not_remembered():
-    checks = RecordChecks()
-    checks.check([record("Add 3 4")])
-    assert not reasons(checks, record("Add 3 4"))
 
 
 def test_an_evaluation_problem_in_other_words_or_another_order_is_dropped():
@@ -195,5 +177,7 @@ def test_a_scored_record_is_a_try_and_repeats_nothing():
     assert checks.check(batch).reasons == {}
     checks.accept(batch)
     assert checks.check(batch).reasons == {}
+    pair = [KTODatum(instruction="q", output="a", desirable=d) for d in (True, False)]
+    assert checks.check(pair).reasons == {}  # another judgment is another record
     chat = ChatDatum(messages=messages)
     assert checks.check([chat, chat]).reasons == {"duplicate": 1}

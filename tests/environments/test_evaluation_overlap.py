@@ -13,7 +13,6 @@ from dataenvgym.environments.overlap import (
 )
 from dataenvgym.records import SupervisedDatum, TaskInstance, TextDatum
 from dataenvgym.tasks import Task
-from dataenvgym.tasks.adapted_task import task_of
 
 PROBLEM = (
     "Every evening the farmer counts 17 cows and 4 horses in her meadow beside the river, and then "
@@ -36,30 +35,10 @@ def test_thirteen_words_in_common_overlap_and_twelve_do_not():
     assert record(f"Once {' '.join(words[5:17])}, they say") not in overlap
 
 
-def test_case_punctuation_and_the_part_of_the_record_do_not_matter():
-    overlap = EvaluationOverlap([PROBLEM])
-    part = " ".join(PROBLEM.split()[3:18]).upper().replace(" ", "; ")
-    assert record("Tell a story", f"Here it is: {part}!") in overlap
-    assert SupervisedDatum(instruction="Sum up", input=part, output="x") in overlap
-    assert TextDatum(text=part) in overlap
-
-
 def test_a_long_answer_counts_and_a_short_one_does_not():
     overlap = EvaluationOverlap(["What is it?"], answers=[SOLUTION, "twenty one"])
     assert record("Solve this", SOLUTION) in overlap
     assert record("Say twenty one", "twenty one") not in overlap
-
-
-class OneProblem:
-    name = "one"
-    instances = (TaskInstance(id="1", task="one", instruction=PROBLEM, answer=SOLUTION),)
-
-
-def test_a_task_gives_its_problems_and_answers():
-    overlap = EvaluatedProblems(task_of(OneProblem())).overlap()  # type: ignore[arg-type]
-    assert record(PROBLEM) in overlap
-    assert record("Solve this", SOLUTION) in overlap
-    assert record("Solve that") not in overlap
 
 
 def test_problems_of_all_lengths_are_found_as_by_a_search_over_all_of_them():

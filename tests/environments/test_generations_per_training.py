@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.environments import IterationFiles, SkillList
+from dataenvgym.environments import SkillList
 from dataenvgym.errors import BudgetSpentError, ConfigurationError, InvalidRecordError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.runs.episodes import run_episode
@@ -63,13 +63,6 @@ def test_it_trains_in_each_nth_step_on_the_records_of_n_steps(task, student, tmp
     assert [info["n_records_total"] for *_, info in shown] == [2, 3, 5, 6]
 
 
-def test_a_batch_without_records_still_trains_on_the_gathered_ones(task, student):
-    environment = begun(SkillList(task, student, generations_per_training=2))
-    environment.step(batch(11))
-    environment.step([])
-    assert student.taught == [outputs(11)]
-
-
 def test_a_spent_budget_trains_on_what_was_gathered(task, student):
     environment = begun(SkillList(task, student, generations_per_training=3, max_records=3))
     assert environment.step(batch(11, 12))[2] is False
@@ -123,15 +116,6 @@ def test_an_unchanged_student_is_asked_again_only_if_its_answers_are_drawn(task,
     environment = begun(SkillList(drawn, student))
     environment.step([])
     assert student.asked == [40, 40, 40]
-
-
-def test_the_files_of_a_gathering_step_have_the_results_of_before(task, student, tmp_path):
-    environment = begun(SkillList(task, student, directory=tmp_path, generations_per_training=2))
-    environment.step(batch(11))
-    files = [IterationFiles(tmp_path / "iterations", n) for n in (0, 1)]
-    assert files[0].read_completed() == files[1].read_completed()
-    assert not files[1].adapter.exists()
-    files[1].check()
 
 
 def test_records_that_an_early_end_leaves_untaught_are_named(task, student):

@@ -75,14 +75,6 @@ def test_a_format_that_this_program_does_not_read_is_refused(tmp_path, found, ag
         read_identity(tmp_path)
 
 
-def test_the_format_is_not_part_of_the_identity_of_a_run(tmp_path):
-    identity = {"environment": "e", "task": "t"}
-    write_json(tmp_path / "environment.json", {**identity, "format": FORMAT})
-    refuse_another(tmp_path, identity)
-    with pytest.raises(RunDirectoryError, match="task"):
-        refuse_another(tmp_path, {**identity, "task": "u"})
-
-
 @pytest.mark.parametrize("content", [{}, [], {"task": "problems"}])
 def test_an_identity_that_says_nothing_is_refused_by_name(tmp_path, content):
     write_json(tmp_path / "environment.json", content)

@@ -76,12 +76,3 @@ def test_single_records_that_could_not_be_judged_pass_and_are_counted():
 def test_a_student_that_is_gone_and_a_bug_end_the_check(error):
     with pytest.raises(type(error)):
         RecordJudge([Raising(error)], STUDENT)(RECORDS)
-
-
-def test_a_check_that_does_not_answer_for_each_record_is_refused():
-    class Short(Refusing):
-        def passes(self, records, predictor):
-            return [True]
-
-    with pytest.raises(ValueError, match="shorter"):
-        RecordJudge([Short("short", "")], STUDENT)(RECORDS)

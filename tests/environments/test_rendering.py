@@ -1,6 +1,5 @@
 """Teaching environments as text."""
 
-import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded
 
@@ -38,15 +37,6 @@ def test_a_skill_tree_shows_its_forest(task, student):
         move = tree.last_move and f"({tree.last_move} {tree.reward:+.3f})"
         assert any(line.startswith(tree.skill) and (move or "(no move") in line for line in lines)
     assert max(map(len, lines)) <= 80
-
-
-def test_gymnasium_makes_it_with_a_render_mode(task, student):
-    environment = gymnasium.make(
-        "dataenvgym/SkillList-v0", task=task, predictor=student, render_mode="ansi"
-    )
-    assert environment.render_mode == "ansi"
-    environment.reset(seed=0)
-    assert "reversed" in environment.render()
 
 
 def test_only_an_episode_with_a_render_mode_is_rendered(task, student, recwarn):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 
 from dataenvgym.agents import PocketEngine
@@ -77,41 +76,11 @@ def test_a_bad_action_is_refused_and_changes_nothing(environment):
     assert info["iteration"] == 1
 
 
-def test_it_needs_a_reset():
-    with pytest.raises(ResetNeeded):
-        SimulatedSkillTree().step(())
-
-
-def test_the_same_seed_the_same_episode(curves):
-    noisy = curves.model_copy(update={"training_noise": 0.1})
-
-    def path(seed: int) -> list[float]:
-        environment = SimulatedSkillTree(noisy, n_instances=10)
-        environment.reset(seed=seed)
-        action = [Explore(skill="a", subskills=1, records_each=9)]
-        return [float(environment.step(action)[1]) for _ in range(3)]
-
-    assert path(1) == path(1)
-    assert path(1) != path(2)
-
-
 # --- arrays ---
 
 
 def forest(curves="pocket_math", iterations=5, **options):
     return FixedForest(SimulatedSkillTree(curves), iterations=iterations, **options)
-
-
-def test_an_episode_ends_after_its_iterations_and_spends_no_more_than_its_budget():
-    environment = forest(iterations=3, records_per_iteration=50)
-    environment.reset(seed=0)
-    environment.action_space.seed(0)
-    ends = []
-    for _ in range(3):
-        *_, truncated, info = environment.step(environment.action_space.sample())
-        assert info["n_records"] <= 50
-        ends.append(truncated)
-    assert ends == [False, False, True]
 
 
 def test_even_weights_spend_the_budget_and_teach_and_aiming_at_weak_skills_teaches_more():
@@ -132,11 +101,3 @@ def test_even_weights_spend_the_budget_and_teach_and_aiming_at_weak_skills_teach
         assert info["score"] == pytest.approx(before["score"] + sum(rewards))
         assert aimed or info["n_records_total"] == 5 * 300
     assert before["score"] + 0.1 < scores[0] < scores[1]
-
-
-def test_bad_actions_are_refused():
-    environment = forest()
-    environment.reset(seed=0)
-    for action in (np.zeros(39), np.full(40, np.nan)):
-        with pytest.raises(InvalidActionError, match="finite numbers"):
-            environment.step(action)

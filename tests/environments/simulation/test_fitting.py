@@ -32,12 +32,6 @@ def test_the_training_noise_is_found_again(curves, record):
         assert fit_curves(record(noisy, 12)).training_noise == pytest.approx(noise, abs=0.025)
 
 
-def test_predictions_of_the_curves_that_made_the_runs_are_exact(curves, record):
-    recordings = Recordings.of(record(curves, 2))
-    assert one_step(curves.transition, recordings) == pytest.approx(recordings.outcomes)
-    assert whole_trajectory(curves.transition, recordings) == pytest.approx(recordings.outcomes)
-
-
 def test_a_run_that_ended_early_counts_as_far_as_it_went(curves, record):
     short, whole = record(curves, 2)
     cut = replace(short, counts=short.counts[:2], accuracies=short.accuracies[:3])

@@ -10,7 +10,6 @@ from dataenvgym.environments.simulation import SimulatedPredictor, read_curves
 from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import Reply, SamplingParameters, TrainingRun
 from dataenvgym.records import Message, Provenance, SupervisedDatum
-from dataenvgym.runs.config import build_environment, build_predictor, compose
 
 TASK = PocketMathTask(n_train=20, n_validation=400, n_test=100)
 CURVES = read_curves("pocket_math")
@@ -50,16 +49,6 @@ def test_a_question_that_tools_solve_is_answered_call_by_call():
     for skill in report.skills:
         expected = student.accuracies[skill.skill]
         assert skill.accuracy == pytest.approx(expected, abs=0.5 / 20 + 1e-9)
-
-
-def test_another_seed_knows_other_questions_as_many(tmp_path):
-    def right(seed: int) -> list[bool]:
-        completed = TASK.evaluate(SimulatedPredictor(TASK, seed=seed))
-        return [c.was_correct for c in completed]
-
-    assert right(0) == right(0)
-    assert right(0) != right(1)
-    assert sum(right(0)) == sum(right(1))
 
 
 def test_it_learns_the_taught_skill_and_keeps_the_others(tmp_path):
@@ -108,17 +97,6 @@ def test_a_training_from_the_base_forgets_the_one_before(tmp_path):
     assert list(student.accuracies.values()) == pytest.approx(expected)
 
 
-def test_records_without_a_skill_are_recognized_and_others_teach_nothing(tmp_path):
-    student = SimulatedPredictor(TASK)
-    records = [SupervisedDatum(instruction="Write 3 1 4 backwards.", output="#### 4 1 3")] * 40
-    before = student.accuracies["reversed"]
-    learn(student, tmp_path / "a", records, start="base")
-    assert student.accuracies["reversed"] != before
-    nonsense = [SupervisedDatum(instruction="Who?", output="I")] * 40
-    learn(student, tmp_path / "b", nonsense, start="base")
-    assert student.accuracies == SimulatedPredictor(TASK).accuracies
-
-
 def test_sampled_replies_waver_near_the_threshold_only():
     student = SimulatedPredictor(TASK)
     instances = [i for i in TASK.instances if i.skill == "above"]
@@ -148,18 +126,6 @@ def test_it_knows_nothing_of_other_questions_and_keeps_to_no_schema():
 def test_a_folder_without_its_state_is_refused(tmp_path):
     with pytest.raises(AdapterError, match="these curves"):
         SimulatedPredictor(TASK).load(tmp_path)
-
-
-def test_the_configuration_makes_one_with_its_task():
-    config = compose(["student=simulated", "student.seed=3", "task.n_validation=40"])
-    student = build_predictor(config)
-    assert isinstance(student, SimulatedPredictor)
-    assert student.seed == 3
-    environment = build_environment(config)
-    observation, info = environment.reset(seed=0)
-    assert len(observation["completed"]) == 40
-    assert 0.4 < info["score"] < 0.7
-    environment.close()
 
 
 def test_the_tasks_prompt_template_does_not_change_its_scores(tmp_path):

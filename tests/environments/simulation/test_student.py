@@ -5,17 +5,6 @@ from dataenvgym.environments.simulation import SimulatedStudent
 from dataenvgym.environments.simulation.curves import repeated
 
 
-def test_it_begins_untouched_and_gets_better_when_taught(curves):
-    student = SimulatedStudent(curves)
-    before = student.reset(np.random.default_rng(0))
-    assert before.tolist() == list(curves.base)
-    after = student.teach(np.array([30, 30, 30, 0]))
-    assert (after[:3] > before[:3]).all()
-    assert student.taught.tolist() == [30, 30, 30, 0]
-    assert student.reset(np.random.default_rng(0)).tolist() == list(curves.base)
-    assert not student.taught.any()
-
-
 def test_evaluation_noise_is_seen_and_does_not_move_the_student(curves):
     student = SimulatedStudent(curves, n_instances=20)
     student.reset(np.random.default_rng(0))

@@ -29,7 +29,7 @@ CURVES = LearningCurves(
 
 
 def simulated(**options: Any) -> FixedForest:
-    return FixedForest(SimulatedSkillTree(CURVES, replay=0), **options)
+    return FixedForest(TimeLimit(SimulatedSkillTree(CURVES, replay=0), 9), **options)
 
 
 def real(**options: Any) -> FixedForest:
@@ -147,8 +147,3 @@ def test_it_teaches_in_the_real_environment_within_its_budget():
     # the skills keep the order in which a policy was trained
     assert environment.skills == read_curves("pocket_math").skills
     environment.close()
-
-
-def test_it_wraps_a_wrapped_environment():
-    environment = begun(FixedForest(TimeLimit(SimulatedSkillTree(CURVES), 2)))
-    assert [environment.step(np.zeros(4))[3] for _ in range(2)] == [False, True]
