@@ -12,7 +12,6 @@ from dataenvgym.records import ChatDatum, Message, SupervisedDatum
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.tasks.examples import examples_of, record_with_examples
-from dataenvgym.tasks.scoring import extract_final_answer
 
 SHOTS = {
     "prefix": "Solved:\n",
@@ -81,10 +80,8 @@ def test_only_the_first_question_of_a_conversation_has_examples_before_it():
     shots = examples_of(SHOTS)
     talk = [Message(role=r, content=c) for r, c in (("user", "a"), ("assistant", "b")) * 2]
     shown = record_with_examples(ChatDatum(messages=talk), shots)
-    assert [m.content.endswith(c) for m, c in zip(shown.messages, "abab", strict=True)] == [
-        True
-    ] * 4
-    assert [len(m.content) > 1 for m in shown.messages] == [True, False, False, False]
+    first, *others = (m.content for m in shown.messages)
+    assert (first[:7], first[-1], others) == ("Solved:", "a", ["b", "a", "b"])
     earlier = SupervisedDatum(instruction="c", output="d", history=[("a", "b")])
     shown = record_with_examples(earlier, shots)
     assert shown.history[0][0].startswith("Solved:")
@@ -109,9 +106,6 @@ def test_a_file_is_read_by_its_path_and_ours_by_their_names(tmp_path, source):
     assert examples_of(tmp_path / "shots.yaml") == examples_of(SHOTS)
     for name in options_by_group()["examples"]:
         assert all(e.answer for e in examples_of(name).examples)
-    assert {extract_final_answer(e.answer) for e in examples_of("math").examples} == {
-        *("13", "(3,\\infty)", "\\frac{3}{10}", "30")
-    }
     config = compose(["+examples@task.examples=math"])
     assert examples_of(dict(config.task.examples)) == examples_of("math")
 
@@ -121,8 +115,7 @@ def test_a_file_is_read_by_its_path_and_ours_by_their_names(tmp_path, source):
     [
         ("mathh", "Did you mean 'math'"),
         ({"examples": []}, "examples"),
-        (SHOTS | {"template": "{instruction}"}, r"expected a text with one \{answer\} in it"),
-        (SHOTS | {"nearest": 0}, "nearest"),
+        (SHOTS | {"template": "{instruction}"}, "answer"),
         (SHOTS | {"shots": 3}, "shots"),
     ],
 )

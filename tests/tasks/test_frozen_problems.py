@@ -5,14 +5,13 @@ from contextlib import nullcontext
 import pytest
 
 from dataenvgym.environments import OpenEnded, SkillList
-from dataenvgym.environments.shown_student import ShownStudent
-from dataenvgym.errors import AgentError, InvalidInstanceError
+from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import CompletedTaskInstance, TaskInstance
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.building import build_task
 from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.episodes import EpisodeCallback, run_episode
-from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
+from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks import report_on
 from tests.records.test_model import assert_frozen
 
@@ -23,18 +22,12 @@ TASKS = {
 }
 
 
-class Watching(ScriptedPredictor):
-    """A student that looks at each conversation with `look`."""
-
-    def __init__(self, look):
-        super().__init__(lambda conversation: look(conversation) or "I do not know.")
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_nothing_that_students_and_agents_are_shown_of_a_task_can_be_changed_in_place(name):
     task = build_task(compose([f"task={name}", *TASKS[name]]))
     shown = []
-    tried = task.attempt(Watching(shown.append), task.instances[:4])
+    watching = ScriptedPredictor(lambda conversation: shown.append(conversation) or "No.")
+    tried = task.attempt(watching, task.instances[:4])
     before = task.generate_performance_report(tried)
     for each in (*shown, *tried, before, *task.instances[:4]):
         assert_frozen(each)
@@ -62,12 +55,8 @@ class Own:
     name = "own"
 
     def __init__(self):
-        self.problems = [
-            TaskInstance(
-                id=str(n), task=self.name, instruction=f"{n}?", answer="7", data={"a": [7]}
-            )
-            for n in range(4)
-        ]
+        same = {"task": self.name, "instruction": "?", "answer": "7", "data": {"a": [7]}}
+        self.problems = [TaskInstance(id=str(n), **same) for n in range(4)]
 
     def evaluate(self, predictor):
         return [
@@ -117,14 +106,6 @@ def test_an_agent_that_changes_a_problem_ends_the_run_or_changes_only_its_copy(k
         assert [iteration.val_score for iteration in summary.iterations] == [0.0, 0.0]
 
 
-def test_an_agent_that_changes_its_report_changes_no_reward():
-    environment = SkillList(Own(), ScriptedPredictor(lambda _: "?"))
-    observation, _ = environment.reset(seed=0)
-    observation["report"].__dict__["score"] = -1.0
-    records = [{"instruction": "Say this.", "output": "this"}]
-    assert environment.step(records)[1] == 0.0
-
-
 def test_nothing_that_callbacks_are_shown_can_be_changed_in_place():
     class Watcher(EpisodeCallback):
         def on_iteration(self, summary):
@@ -142,10 +123,9 @@ def test_nothing_that_callbacks_are_shown_can_be_changed_in_place():
         assert_frozen(each)
 
 
-def test_an_agent_can_neither_train_its_student_nor_reach_its_trainer():
-    student = ShownStudent(InProcessPredictor())
-    for name in ("trainer", "chat_template_kwargs", "_loaded"):
-        assert not hasattr(student, name)
-    for name in ("train", "load", "reset"):
-        with pytest.raises(AgentError, match=name):
-            getattr(student, name)(None)
+def test_an_agent_that_changes_its_report_changes_no_reward():
+    environment = SkillList(Own(), ScriptedPredictor(lambda _: "?"))
+    observation, _ = environment.reset(seed=0)
+    observation["report"].__dict__["score"] = -1.0
+    records = [{"instruction": "Say this.", "output": "this"}]
+    assert environment.step(records)[1] == 0.0

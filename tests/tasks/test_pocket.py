@@ -64,17 +64,9 @@ def test_a_question_in_symbols_or_of_another_kind_is_not_read():
         assert exercise.phrasing is None
         assert exercise.question.endswith("=")
         assert read_exercise(exercise.question) is None
-    assert read_exercise("Who are you?") is None
-    assert read_exercise("Write solve(xs) that returns the biggest item. Be quick.") is None
-
-
-def test_another_output_does_not_hold():
-    for family in FAMILIES:
-        skill = next(iter(family.phrasings))
-        exercise = family.draw(skill, "train", RNG(0))
         other = family.draw(list(family.phrasings)[-1], "train", RNG(0))
         assert not family.holds(exercise, other.output)
-        assert not family.holds(exercise, "")
+    assert read_exercise("Write solve(xs) that returns the biggest item. Be quick.") is None
 
 
 def test_another_task_and_an_unknown_skill_are_refused():

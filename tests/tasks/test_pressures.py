@@ -16,7 +16,7 @@ from dataenvgym.runs.config.building import build_task
 from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.runs.config.identity import run_name
 from dataenvgym.students.predictors.scripted import ScriptedPredictor
-from dataenvgym.tasks.pressures import PRESSURES, Pressure
+from dataenvgym.tasks.pressures import PRESSURES
 from dataenvgym.tasks.pressures.of_records import with_answer_of
 from dataenvgym.tasks.source import SPLITS
 
@@ -100,16 +100,16 @@ def test_every_pressure_acts_on_every_pocket_task_and_is_decided_by_its_options(
         assert [r.provenance for r in batch] == [r.provenance for r in records]
 
 
-@pytest.mark.parametrize("task", slow_but_math(POCKET))
-def test_a_run_with_a_pressure_has_another_name(task):
-    assert compose([f"task={task}"]).task.pressure is None
-    assert run_name(compose([f"task={task}"])) != run_name(
-        compose([f"task={task}", "task.pressure=traps"])
-    )
+def test_a_run_with_a_pressure_has_another_name():
+    pressed = compose(["task=pocket_math", "task.pressure=traps"])
+    assert run_name(compose(["task=pocket_math"])) != run_name(pressed)
 
 
 def test_traps_count_no_answer_of_their_skills_as_right_and_leave_the_others():
     task = task_under("{traps: {skills: [sum]}}")
+    records = records_of(task, each=1)
+    changed = [new for new, old in zip(received(task, records), records, strict=True) if new != old]
+    assert [record.provenance.skill for record in changed] == ["sum"]
     answers = {i.instruction: f"#### {i.answer}" for i in task.instances}
     completed = task.evaluate(ScriptedPredictor(lambda asked: answers[asked[-1].content]))
     assert {c.instance.skill for c in completed if not c.was_correct} == {"sum"}
@@ -130,13 +130,6 @@ def test_the_records_of_traps_and_one_in_five_of_a_noisy_teacher_are_wrong(task)
     wrong, _ = wrong_by_skill(trapped)
     assert set(wrong) <= trapped.pressure.concerned(trapped._skills)
     assert max(wrong.values()) == 8
-
-
-def test_a_trap_with_one_record_has_the_answer_of_another_skill():
-    task = task_under("{traps: {skills: [sum]}}")
-    records = records_of(task, each=1)
-    changed = [new for new, old in zip(received(task, records), records, strict=True) if new != old]
-    assert [record.provenance.skill for record in changed] == ["sum"]
 
 
 def counts(task, split):
@@ -259,17 +252,11 @@ def test_answers_are_exchanged_in_records_of_each_kind_that_has_one():
     ("given", "named"),
     [
         ("trap", "Did you mean 'traps'"),
-        ("3", "pressure is 3"),
         ("{traps: {}, hidden: {}}", "expected the name of one"),
         ("{traps: {shares: 0.5}}", "Did you mean 'share'"),
-        ("{hidden: {share: 0.5}}", "no option 'share'"),
         ("{interference: {pairs: {}}}", "pressure.interference.pairs"),
-        ("{prerequisites: {enough: 0}}", "enough is 0"),
         ("{drift: {ratio: 1}}", "ratio is 1"),
-        ("{traps: {share: 0}}", "share is 0"),
         ("{traps: {skills: sum}}", "pressure.traps.skills"),
-        ("{traps: 5}", "pressure.traps"),
-        ("{priced: {price: 1}}", "price is 1"),
     ],
 )
 def test_nonsense_is_refused_by_the_name_of_the_option(given, named):
@@ -280,13 +267,9 @@ def test_nonsense_is_refused_by_the_name_of_the_option(given, named):
 
 def test_a_pressure_may_leave_records_alone():
     """As the ceiling of a study has it; problems and judging stay under it."""
-    config = compose(
-        ["task=pocket_math", "task.pressure=plateau", "task.pressure_on_records=false"]
-    )
-    spared = build_task(config)
-    pressed = task_under("plateau")
-    records = records_of(pressed, 40)
-    assert received(spared, records) == list(records) != received(pressed, records)
+    spared = PocketMathTask(pressure="plateau", pressure_on_records=False)
+    records = records_of(spared, 40)
+    assert received(spared, records) == list(records)
 
 
 def test_a_skill_that_the_task_does_not_have_and_a_task_without_skills_are_refused(tmp_path):
@@ -305,24 +288,12 @@ def test_a_skill_that_the_task_does_not_have_and_a_task_without_skills_are_refus
         _ = build_task(compose(["task=math_jsonl", *more])).instances
 
 
-def test_a_class_of_ones_own_is_a_pressure():
-    class OnlyEasy(Pressure):
-        def problems(self, split, instances, skills):
-            return [instance for instance in instances if len(instance.instruction) < 30]
-
-    task = PocketMathTask(n_validation=40, pressure=OnlyEasy())
-    assert 0 < len(task.instances) < 40
-
-
 @pytest.mark.parametrize("name", [n for n in options_by_group()["task"] if n.startswith("teach/")])
 def test_a_task_of_teach_is_a_pocket_task_under_one_pressure(name):
-    config = compose([f"task={name}"])
-    assert config.task.name == f"teach_{name.removeprefix('teach/')}"
-    assert config.task.pressure._target_.startswith("dataenvgym.tasks.pressures.")
     task = build_task(compose([f"task={name}", "task.n_validation=100"]))
+    assert task.name == f"teach_{name.removeprefix('teach/')}"
+    assert type(task.pressure) in PRESSURES.values()
     assert task.instances
-    for option, value in config.task.pressure.items():
-        assert option == "_target_" or getattr(task.pressure, option) == value
 
 
 def test_each_pressure_has_its_task_and_each_pocket_task_has_two_or_more():
@@ -332,10 +303,3 @@ def test_each_pressure_has_its_task_and_each_pocket_task_has_two_or_more():
     targets = Counter(compose([f"task={name}"]).task._target_ for name in names)
     assert set(targets) == pocket
     assert min(targets.values()) >= 2
-
-
-def test_a_pressure_goes_with_smollm2_and_its_tasks():
-    config = compose(["student=smollm2", "task=smol_code", "task.pressure=traps"])
-    task = build_task(config)
-    assert config.student.path == "smollm2"
-    assert len(task.pressure.concerned(task._skills)) == 5

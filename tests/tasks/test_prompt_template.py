@@ -2,7 +2,6 @@
 
 import pytest
 
-from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import (
     ChatDatum,
@@ -10,7 +9,6 @@ from dataenvgym.records import (
     PreferenceDatum,
     SupervisedDatum,
     TaskInstance,
-    TextDatum,
 )
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.adapted_task import task_of
@@ -28,9 +26,7 @@ def test_the_instruction_is_found_again_in_its_prompt(template, instruction):
     assert template.instruction_in(conversation[-1].content) == instruction
 
 
-@pytest.mark.parametrize(
-    "text", ["", "What is 2?", "Solve: x", "Use \\frac{a}{b}.", "Solve: \nUse"]
-)
+@pytest.mark.parametrize("text", ["", "Solve: x", "Use \\frac{a}{b}."])
 def test_a_text_that_is_not_in_the_template_stays_as_it_is(text):
     assert FRAMED.instruction_in(text) == TWICE.instruction_in(text) == text
     with pytest.raises(ConfigurationError, match="text with"):
@@ -69,8 +65,6 @@ def test_other_kinds_of_records_are_unframed_too():
     plain = FRAMED.unframe(chat)
     assert (plain.system, plain.messages[0].content) == ("", "a")
     assert plain.messages[1] == chat.messages[1]
-    text = TextDatum(text=FRAMED.text("a"))
-    assert FRAMED.unframe(text) == text
 
 
 def test_only_a_chain_of_turns_is_a_records_prompt():
@@ -123,19 +117,6 @@ def test_prompts_that_have_no_template_are_none():
     def persona(instance):
         return PromptTemplate(f"You are {instance.id}.").conversation(instance.instruction)
 
-    def hidden(instance):
-        return (Message(role="user", content="Guess."),)
-
-    def broken(instance):
-        raise ZeroDivisionError
-
-    for shown in (persona, hidden, broken):
+    for shown in (persona, lambda i: (Message(role="user", content="Guess."),), lambda i: 1 / 0):
         assert Own(shown).domain.prompt_template == PLAIN
     assert task_of(object()).domain.prompt_template == PLAIN
-
-
-def test_a_task_can_declare_its_template():
-    task = PocketMathTask(system_prompt=FRAMED.system, template=FRAMED.template)
-    assert task.domain.prompt_template == FRAMED
-    (prompt, _) = task.make_environment().reset(seed=0)
-    assert FRAMED.instruction_in(prompt[-1].content) in {i.instruction for i in task.instances}

@@ -20,13 +20,6 @@ def completed(reward, *, skill=None, category=None, error=None, scores=None):
     )
 
 
-def test_score_is_the_mean_reward_and_accuracy_the_share_of_correct_instances_without_errors():
-    tried = [completed(1.0), completed(0.5), completed(0.0), completed(0.5)]
-    report = report_on("t", [*tried, completed(0.0, error="HTTP 503")])
-    assert (report.task, report.score, report.accuracy) == ("t", 0.5, 0.25)
-    assert (report.n, report.n_errors) == (5, 1)
-
-
 def test_the_no_answer_rate_is_over_instances_without_an_error_overall_and_by_skill():
     tried = [
         completed(1.0, skill="a"),
@@ -36,6 +29,7 @@ def test_the_no_answer_rate_is_over_instances_without_an_error_overall_and_by_sk
         completed(0.0, skill="b", error="HTTP 503"),
     ]
     report = report_on("t", tried, has_answer=lambda c: c.reward > 0)
+    assert (report.task, report.accuracy, report.n, report.n_errors) == ("t", 0.25, 5, 1)
     assert report.no_answer_rate == 0.5
     assert [skill.no_answer_rate for skill in report.skills] == [0.5, 0.5]
     assert (report.score, report.answered_score) == (0.375, 0.75)
@@ -77,38 +71,26 @@ def test_skills_are_sorted_by_category_and_name():
     ]
 
 
-def test_a_skill_of_which_nothing_could_be_scored_has_no_score():
-    report = report_on("t", [completed(1.0, skill="a"), completed(0.0, skill="b", error="gone")])
-    skill = report.skills[1]
-    assert (skill.score, skill.accuracy, skill.n, skill.n_errors) == (None, None, 1, 1)
-
-
 def test_the_report_does_not_depend_on_the_order_of_the_instances():
     instances = [completed(k / 7, skill=f"s{k % 3}") for k in range(50)]
     assert report_on("t", instances) == report_on("t", instances[::-1])
 
 
 def test_if_nothing_could_be_scored_the_error_says_the_first_reason():
-    with pytest.raises(EvaluationError, match="HTTP"):
+    with pytest.raises(EvaluationError, match="HTTP 503"):
         report_on("t", [completed(0.0, error="HTTP 503"), completed(0.0, error="HTTP 500")])
-    with pytest.raises(EvaluationError, match="none of 0 instances"):
+    with pytest.raises(EvaluationError, match="none"):
         report_on("t", [])
 
 
-def evaluated(returned):
-    return evaluated_by(SimpleNamespace(name="own", evaluate=lambda predictor: returned), None)
-
-
-def test_evaluate_may_be_a_generator():
-    assert evaluated(iter([completed(1.0)])) == [completed(1.0)]
-
-
-def test_a_task_that_gives_an_id_twice_is_named_in_a_warning():
+def test_evaluate_may_be_a_generator_and_an_id_that_it_gives_twice_is_named_in_a_warning():
     told = []
+    twice = [completed(1.0), completed(0.0)]
     with hearing_warnings(told.append):
-        assert len(evaluated([completed(1.0), completed(0.0)])) == 2
+        task = SimpleNamespace(name="own", evaluate=lambda predictor: iter(twice))
+        assert evaluated_by(task, None) == twice
     assert len(told) == 1
-    assert "evaluate of task 'own' gave 1 ids more than once, such as 'x' 2 times" in told[0]
+    assert "'x' 2 times" in told[0]
 
 
 def test_named_scores_are_means_over_instances_that_have_them_without_failed_calls():
@@ -130,25 +112,17 @@ def test_named_scores_are_means_over_instances_that_have_them_without_failed_cal
     ]
 
 
-def summed(completed):
-    """A score of all instances together; it must see none with an error."""
-    assert completed
-    assert all(c.error is None for c in completed)
-    return {"count": float(len(completed)), "kind": 9.0}
-
-
 def test_corpus_scores_are_among_the_named_ones_overall_and_by_skill():
-    report = report_on(
-        "t",
-        [
-            completed(1.0, skill="a", scores={"kind": 1.0, "alpha": 0.5}),
-            completed(0.0, skill="a"),
-            completed(0.0, skill="b", error="gone"),
-        ],
-        summed,
-    )
+    tried = [
+        completed(1.0, skill="a", scores={"kind": 1.0, "alpha": 0.5}),
+        completed(0.0, skill="a"),
+        completed(0.0, skill="b", error="gone"),
+    ]
+    report = report_on("t", tried, lambda scored: {"count": float(len(scored)), "kind": 9.0})
     assert list(report.scores.items()) == [("alpha", 0.5), ("count", 2.0), ("kind", 9.0)]
     assert [s.scores.get("count") for s in report.skills] == [2.0, None]
+    skill = report.skills[1]
+    assert (skill.score, skill.accuracy, skill.n, skill.n_errors) == (None, None, 1, 1)
 
 
 @pytest.mark.parametrize("value", [float("nan"), "high"])

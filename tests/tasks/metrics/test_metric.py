@@ -71,11 +71,8 @@ def test_the_average_of_k_goes_sample_by_sample():
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("pass5", "no such metric. Did you mean 'pass"),
         ("majorty@5", "Did you mean 'majority@K'"),
-        ("error-rate", "Did you mean 'error_rate'"),
         ("pass@0", "no such metric"),
-        ("pass@-1", "no such metric"),
     ],
 )
 def test_an_unknown_metric_is_refused(name, expected):
@@ -110,12 +107,9 @@ def test_without_names_the_metrics_suit_the_number_of_samples():
         ("metrics=[pass@1,pass^3]", 'metrics=["pass@1","pass^3"]'),
         ("metrics=[pass@1[avg-of-4],pass@2]", 'metrics=["pass@1[avg-of-4]","pass@2"]'),
         ("metrics=pass^2", 'metrics=["pass^2"]'),
-        ("metrics=pass@1[avg-of-4]", 'metrics=["pass@1[avg-of-4]"]'),
         ("metrics=[]", "metrics=[]"),
         ("metrics=null", "metrics=null"),
         ("metrics=['pass^2']", "metrics=['pass^2']"),
-        ("metrics=[pass@1", "metrics=[pass@1"),
-        ("samples=3", "samples=3"),
     ],
 )
 def test_names_get_the_quotes_that_hydra_wants(typed, expected):

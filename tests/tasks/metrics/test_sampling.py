@@ -2,7 +2,6 @@
 
 import re
 import types
-from dataclasses import replace
 
 import pytest
 
@@ -40,12 +39,6 @@ def test_every_sample_is_written_by_seed_and_chunk(task, guesser, tmp_path):
     ]
     assert len({s.seed for s in samples}) == 3
     assert len({tuple(s.transcript for s in samples if s.sample == i) for i in range(3)}) == 3
-
-
-def test_the_first_sample_equals_the_tasks_own_evaluation(guess_task, guesser, tmp_path):
-    task = guess_task(8, sampling=SamplingParameters(temperature=1.0, seed=7))
-    files = EvaluationFiles(tmp_path, chunk=3)
-    draw_samples(files, task, guesser(), task.instances, 1)
     assert completed_of(files, 1) == task.evaluate(guesser())
 
 
@@ -54,26 +47,16 @@ def test_existing_samples_are_not_drawn_again_and_more_samples_extend_them(task,
     draw_samples(files, task, student, task.instances, 2)
     asked, before = student.asked, contents(files)
     draw_samples(files, task, student, task.instances, 2)
-    assert (student.asked, contents(files)) == (asked, before)
+    assert (student.asked, contents(files), files.count_complete()) == (asked, before, 2)
+    files.part(1, 1).unlink()
+    assert files.count_complete() == 1
+    with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is missing"):
+        list(files.read_samples(2))
     draw_samples(files, task, student, task.instances, 3)
     assert before.items() < contents(files).items()
     at_once = EvaluationFiles(tmp_path / "b", chunk=2)
     draw_samples(at_once, task, guesser(), task.instances, 3)
     assert [*contents(files).values()] == [*contents(at_once).values()]
-
-
-def test_a_file_that_is_missing_is_drawn_as_it_was(task, guesser, tmp_path):
-    files = EvaluationFiles(tmp_path, chunk=2)
-    assert files.count_complete() == 0
-    draw_samples(files, task, guesser(), task.instances, 2)
-    assert files.count_complete() == 2
-    before = contents(files)
-    files.part(1, 1).unlink()
-    assert files.count_complete() == 1
-    with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is missing"):
-        list(files.read_samples(2))
-    draw_samples(files, task, guesser(), task.instances, 2)
-    assert contents(files) == before
 
 
 def test_failed_calls_are_kept_apart_and_drawn_again_when_asked_for(task, guesser, tmp_path):
@@ -148,37 +131,25 @@ def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesse
 
 
 def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp_path):
-    own = namespace(
-        sampling=task.sampling,
-        chunk_size=2,
-        threads=1,
-        make_environment=task.make_environment,
-        evaluate=task.evaluate,
-        generate_performance_report=task.generate_performance_report,
-        instances=list(task.instances),
-    )
+    has = ("sampling", "chunk_size", "threads", "make_environment", "evaluate", "instances")
+    own = namespace(**{name: getattr(task, name) for name in has})
     files = EvaluationFiles(tmp_path, chunk=2)
     draw_samples(files, own, guesser(), instances_of(own, 3), 3)
     assert files.count_complete() == 3
     assert len(instances_of(own, 3, limit=2)) == 2
     del own.inner.instances
     assert instances_of(own, 1) is None
-    with pytest.raises(ConfigurationError, match="has no `instances`"):
-        instances_of(own, 3)
-    with pytest.raises(ConfigurationError, match="has no `instances`"):
-        draw_samples(files, own, guesser(), None, 3)
-    with pytest.raises(ConfigurationError, match="--limit cannot be"):
-        instances_of(own, 1, limit=2)
+    for refused in ({"samples": 3}, {"samples": 1, "limit": 2}):
+        with pytest.raises(ConfigurationError, match="instances"):
+            instances_of(own, **refused)
 
 
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
         (lambda lines: [lines[0], lines[1][:-9]], "is damaged"),
-        (lambda lines: [lines[0], "{}"], "is damaged"),
         (lambda lines: lines[:1], "line 2, is about nothing, expected sample 1 of 'validation-3'"),
         (lambda lines: lines[::-1], "line 1, is about sample 1 of 'validation-3', expected"),
-        (lambda lines: [x.replace('"sample":1', '"sample":0') for x in lines], "about sample 0 of"),
         (lambda lines: [*lines, lines[0]], "line 3, is about sample 1 of 'validation-2', expected"),
     ],
 )
@@ -221,50 +192,17 @@ def test_an_empty_list_of_problems_is_damage_and_not_an_end(task, guesser, tmp_p
 
 
 def test_a_task_without_problems_is_refused(guess_task, guesser, tmp_path):
-    class Empty(guess_task):
-        instances = ()
-
-    with pytest.raises(ConfigurationError, match="no problems"):
-        instances_of(Empty(), 1)
     whole = namespace(name="whole", evaluate=lambda predictor: [])
     with pytest.raises(EvaluationError, match="evaluated no"):
         draw_samples(EvaluationFiles(tmp_path, chunk=2), whole, guesser(), None, 1)
 
 
 def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):
-    class Twice(guess_task):
-        @property
-        def instances(self):
-            return (*super().instances, super().instances[0])
-
-    with pytest.raises(InvalidInstanceError, match="two instances"):
-        instances_of(Twice(), 1)
-    whole = namespace(
-        name="whole", evaluate=lambda predictor: 2 * guess_task(1).evaluate(predictor)
-    )
+    whole = namespace(name="whole", evaluate=lambda student: 2 * guess_task(1).evaluate(student))
     files = EvaluationFiles(tmp_path, chunk=2)
     with pytest.raises(InvalidInstanceError, match="two instances"):
         draw_samples(files, whole, guesser(), None, 1)
     assert not files.is_begun
-
-
-def test_named_scores_are_written_with_each_sample_and_summed_up(guess_task, guesser, tmp_path):
-    class Counting(guess_task):
-        def make_environment(self):
-            environment = super().make_environment()
-            judge = environment.respond
-            environment.respond = lambda instance, conversation: replace(
-                judge(instance, conversation), scores={"tries": len(conversation) // 2}
-            )
-            return environment
-
-    task = Counting()
-    files = EvaluationFiles(tmp_path, chunk=2)
-    draw_samples(files, task, guesser(), task.instances, 2)
-    tries = [s.scores["tries"] for s in files.read_samples(2)]
-    assert tries == [len(s.transcript) // 2 for s in files.read_samples(2)]
-    results = sum_up(files, task, parse_metrics(["pass@1"], 2), 2)
-    assert results.report.scores == {"tries": sum(tries) / 10}
 
 
 def test_all_samples_share_one_count_and_existing_ones_are_done(task, guesser, tmp_path):

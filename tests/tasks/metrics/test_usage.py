@@ -1,12 +1,10 @@
 """What an evaluation took, by speaker: kept, summed up, and neither lost nor counted twice."""
 
-import json
-
 import pytest
 
 from dataenvgym.interfaces import Ask, Failure, Reply, SamplingParameters
 from dataenvgym.records import TaskInstance
-from dataenvgym.records.usage import NOTHING, UNKNOWN, Usage
+from dataenvgym.records.usage import NOTHING, Usage
 from dataenvgym.tasks import Outcome, Task, TaskEnvironment
 from dataenvgym.tasks.judging import RubricJudge
 from dataenvgym.tasks.metrics import (
@@ -17,7 +15,7 @@ from dataenvgym.tasks.metrics import (
     rescore_folder,
 )
 from dataenvgym.tasks.metrics.results import completed_of
-from dataenvgym.tasks.metrics.usage import COSTS, read_costs, write_costs
+from dataenvgym.tasks.metrics.usage import read_costs, usage_of, write_costs
 from dataenvgym.teachers import StudentTeacher
 from tests.fakes import Teacher
 
@@ -33,13 +31,11 @@ class Counting:
         self.fails = fails
 
     def predict(self, conversations, sampling):
-        replies = []
-        for _ in conversations:
-            self.n += 1
-            replies.append(
-                Failure(reason="away") if self.fails(self.n) else Reply(text="5", **TOOK)
-            )
-        return replies
+        return [self.answer() for _ in conversations]
+
+    def answer(self):
+        self.n += 1
+        return Failure(reason="away") if self.fails(self.n) else Reply(text="5", **TOOK)
 
     def describe(self):
         return {}
@@ -84,9 +80,8 @@ def test_several_samples_of_a_problem_are_added_up(files):
     assert found.speakers == {"student": times(12), "user": times(12)}
     assert found.problems == {str(n): {"student": times(3), "user": times(3)} for n in range(4)}
     assert write_costs(files, 1).speakers == {"student": times(4), "user": times(4)}
-    assert json.loads((files.directory / COSTS).read_bytes())["speakers"]["user"] == {
-        "prompt_tokens": 40, "completion_tokens": 8, "seconds": None, "cost": 1.0,
-    }  # fmt: skip
+    assert read_costs(files.directory).speakers["user"] == times(4)
+    assert usage_of(files, 3).tokens_each == 2
 
 
 def test_a_sample_that_was_drawn_again_has_the_costs_of_its_last_try(files):
@@ -110,16 +105,9 @@ def test_replies_from_a_cache_are_counted_as_at_first_and_once(files, tmp_path):
     assert model.n == 0
 
 
-@pytest.mark.parametrize("lost", ["costs", "file"])
-def test_the_costs_of_an_evaluation_that_an_earlier_version_began_are_unknown(files, lost):
+def test_the_costs_of_an_evaluation_with_a_lost_file_of_usage_are_unknown(files):
     assert drawn(files, Counting()) is not None
-    usage = files.directory / "usage" / "000-0000.json"
-    if lost == "costs":
-        kept = json.loads(usage.read_bytes())
-        del kept["costs"]
-        usage.write_text(json.dumps(kept))
-    else:
-        usage.unlink()
+    (files.directory / "usage" / "000-0000.json").unlink()
     assert drawn(files, Counting()) is None
     assert read_costs(files.directory) is None
 
@@ -149,18 +137,6 @@ def test_judges_that_are_asked_afterwards_are_counted_once_also_if_they_cannot_b
     assert again.problems["2"]["judge"] == times(6)  # two unreadable replies of each, and a verdict
     assert {**again.problems, "2": {}} == {**found.problems, "2": {}}
     assert judged(says) == again
-
-
-def test_verdicts_without_usage_of_an_earlier_version_cost_an_unknown_amount(files):
-    drawn(files, Counting())
-    judge = RubricJudge({"a": Teacher(lambda t, s: {"reason": "so", "score": 4})})
-    judge_samples(files, judge, completed_of(files, 1), 1)
-    (path, _) = sorted(files.directory.glob("judged-*/*.jsonl"))
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps({**row, "usage": None}) + "\n" for row in rows))
-    found = judge_samples(files, judge, completed_of(files, 1), 1)
-    assert found.n_asked == 0
-    assert write_costs(files, 1, found.costs).problems["0"]["judge"] == UNKNOWN
 
 
 def test_samples_that_are_judged_again_have_costs_of_those_that_were_asked_again(files):

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import Future
+from functools import partial
 
 import gymnasium
 import pytest
@@ -11,8 +12,10 @@ from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Message, Model
 from dataenvgym.records.instances import fault_of
 from dataenvgym.tasks import Ask, Outcome, TaskEnvironment
-from dataenvgym.tasks.judging import panel_ask
-from dataenvgym.tasks.rollouts import close_speakers, describe_speakers, rollout, speakers_of
+from dataenvgym.tasks.judging import judge_ask, panel_ask
+from dataenvgym.tasks.rollouts import rollout
+from dataenvgym.tasks.rollouts.driver import answered_together
+from tests.fakes import Teacher
 from tests.tasks.rollouts.fakes import (
     SAMPLING,
     Countdown,
@@ -86,8 +89,6 @@ def test_all_that_one_speaker_is_asked_is_a_batch_in_the_order_of_the_instances(
         [f"turn 1 of {i}" for i in ids[1:4]],
         [f"turn 1 of {i}" for i in ids[4:]],
     ]
-    if make is Predictor:
-        assert others["judge"].chunks == [[f"judge {i}"] for i in ids]
 
 
 def test_the_student_is_asked_once_no_environment_waits_for_another_speaker():
@@ -137,23 +138,10 @@ def test_a_failure_of_another_speaker_is_an_error_under_its_name_and_no_wrong_an
 @both_modes
 def test_a_speaker_that_is_missing_or_breaks_its_contract_is_named(make):
     for c in interviewed(make, others={"user": Predictor(shout)}, n=2):
-        assert c.error.startswith("judge: the environment asks it, and there is no such speaker")
-        assert "(there are: user)" in c.error
+        assert c.error.startswith("judge: the environment asks it")
         assert "task.others.judge" in c.error
     with pytest.raises(PredictionError, match="predict"):
         interviewed(make, answer=lambda conversation: None)
-
-
-@both_modes
-def test_an_exception_for_a_batch_of_another_speaker_spoils_only_the_one_that_it_is_about(make):
-    class Stumbling(Predictor):
-        def predict(self, conversations, sampling):
-            if any("i2" in c[-1].content for c in conversations):
-                raise ValueError("too long")
-            return super().predict(conversations, sampling)
-
-    completed = interviewed(make, Stumbling, n=4, chunk_size=4)
-    assert [c.error for c in completed] == [None, None, "user: ValueError: too long", None]
 
 
 @pytest.mark.parametrize(
@@ -162,26 +150,14 @@ def test_an_exception_for_a_batch_of_another_speaker_spoils_only_the_one_that_it
 @both_modes
 @both_kinds
 def test_another_speaker_that_cannot_work_at_all_says_so_to_the_caller(make, make_other, error):
-    closed = []
-
-    class Closing(Interview):
-        def begin(self, instance):
-            try:
-                return (yield from super().begin(instance))
-            finally:
-                closed.append(instance.id)
-
     def answer(conversation):
         if conversation[-1].content == "begin i3":
             raise error
         return shout(conversation)
 
-    others = {"user": make_other(answer), "judge": make_other(yes)}
-    student = make(say_how_many_came_before)
     with pytest.raises(type(error)) as raised:
-        rollout(student, instances(5), Closing, sampling=SAMPLING, others=others, threads=2)
+        interviewed(make, make_other, answer=answer, n=5, threads=2)
     assert raised.value is error
-    assert "i3" in closed
 
 
 @both_modes
@@ -210,7 +186,7 @@ def test_two_hundred_conversations_are_asked_of_a_remote_speaker_at_once(make):
 
 @both_modes
 @both_kinds
-def test_an_environment_that_never_ends_to_ask_is_ended(make, make_other):
+def test_an_environment_that_never_ends_to_ask_or_whose_speaker_fails_is_ended(make, make_other):
     ended = []
 
     class Curious(Echo):
@@ -220,37 +196,17 @@ def test_an_environment_that_never_ends_to_ask_is_ended(make, make_other):
             try:
                 while True:
                     yield Ask("user", user("And?"))
-            finally:
-                ended.append(instance.id)
-
-    other = make_other(yes)
-    (completed,) = rollout(
-        make(say_digits), instances(1), Curious, sampling=SAMPLING, others={"user": other}
-    )
-    assert completed.error == (
-        "environment: EvaluationError: Curious.respond() asked more than 5 times in one turn: end "
-        "it earlier, or set max_asks of the class to a larger number"
-    )
-    assert ended == ["i0"]
-
-
-@both_modes
-def test_a_generator_of_an_environment_is_closed_when_the_speaker_fails(make):
-    ended = []
-
-    class Tidy(Echo):
-        def respond(self, instance, conversation):
-            try:
-                yield Ask("user", user("And?"))
             except Exception:  # a failure is not an exception that it could swallow
                 return Outcome(was_correct=True)
             finally:
                 ended.append(instance.id)
 
-    others = {"user": Predictor(lambda c: Failure(reason="no"))}
-    completed = rollout(make(say_digits), instances(3), Tidy, sampling=SAMPLING, others=others)
-    assert [c.error for c in completed] == ["user: no"] * 3
-    assert sorted(ended) == ["i0", "i1", "i2"]
+    for other, error in ((yes, "environment: Eval"), (lambda c: Failure(reason="no"), "user: no")):
+        others = {"user": make_other(other)}
+        student = make(say_digits)
+        (done,) = rollout(student, instances(1), Curious, sampling=SAMPLING, others=others)
+        assert done.error.startswith(error)
+    assert ended == ["i0", "i0"]
 
 
 class Sampled(TaskEnvironment):
@@ -280,10 +236,11 @@ class Heard(Predictor):
 
 
 def test_seeds_of_asks_derive_from_the_instance_the_turn_and_the_number():
-    def seeds(of, make=Predictor, seed=0):
+    def seeds(of, make=Predictor, seed=0, **made):
         heard = Heard()
         sampling = SamplingParameters(seed=seed)
-        rollout(make(yes), of, Sampled, sampling=sampling, others={"user": heard}, chunk_size=2)
+        made = partial(Sampled, **made)
+        rollout(make(yes), of, made, sampling=sampling, others={"user": heard}, chunk_size=2)
         return heard.seeds
 
     first = seeds(instances(3))
@@ -292,19 +249,7 @@ def test_seeds_of_asks_derive_from_the_instance_the_turn_and_the_number():
     assert max(drawn) < 2**31  # some servers take no larger ones
     assert seeds(instances(3)[::-1], Submitting) == first
     assert seeds(instances(3), seed=1) != first
-
-
-def test_greedy_asks_keep_their_seed_and_make_one_batch():
-    heard = Heard()
-    rollout(
-        Predictor(yes),
-        instances(3),
-        lambda: Sampled(temperature=0.0),
-        sampling=SamplingParameters(seed=5),
-        others={"user": heard},
-    )
-    assert heard.chunks == [["i0", "i1", "i2"]] * 4
-    assert {seed for each in heard.seeds.values() for seed in each} == {0}
+    assert seeds(instances(1), seed=5, temperature=0.0) == {"i0": [0] * 4}  # greedy ones have none
 
 
 @both_modes
@@ -374,44 +319,18 @@ def test_other_speakers_connect_before_anything_is_asked():
         rollout(Predictor(yes), [], Countdown, sampling=SAMPLING, others={"user": Late(shout)})
 
 
-class SomeTeacher:
-    """Required and optional methods of a teacher."""
-
-    def __init__(self):
-        self.purposes, self.closed = set(), False
-
-    def ask(self, conversations, sampling, *, purpose):
-        self.purposes.add(purpose)
-        return [shout(c) for c in conversations]
-
-    def describe(self):
-        return {"name": "SomeTeacher"}
-
-    def close(self):
-        self.closed = True
-
-
 @both_modes
 def test_a_teacher_can_be_a_speaker_whose_name_is_the_purpose_of_its_calls(make):
-    teacher = SomeTeacher()
-    others = speakers_of({"user": teacher, "judge": Predictor(yes)})
-    assert interviewed(make, others=others) == interviewed(make)
+    teacher = Teacher(lambda text, sampling: text.upper())
+    assert interviewed(make, others={"user": teacher, "judge": Predictor(yes)}) == interviewed(make)
     assert teacher.purposes == {"user"}
-    assert describe_speakers(others) == {
-        "judge": {"name": "Predictor"},
-        "user": {"name": "SomeTeacher"},
-    }
-    close_speakers(others)
-    assert teacher.closed
 
 
 @pytest.mark.parametrize(
     ("others", "message"),
     [
         ({"predictor": Predictor(yes)}, "speaker 'predictor', expected a name such as 'user'"),
-        ({"environment": Predictor(yes)}, "speaker 'environment'"),
         ({"the user": Predictor(yes)}, "speaker 'the user'"),
-        ({7: Predictor(yes)}, "speaker 7"),
         ({"user": "gpt"}, "'user' is a str, expected a predictor"),
     ],
 )
@@ -421,22 +340,15 @@ def test_objects_that_cannot_be_speakers_are_refused(others, message):
 
 
 def test_a_judge_that_cannot_be_held_to_a_schema_is_asked_without_it():
-    class Judged(TaskEnvironment):
-        def respond(self, instance, conversation):
-            schema = SAMPLING.model_copy(update={"json_schema": {"type": "object"}})
-            verdict = (yield Ask("judge", user("right?"), schema)).text
-            return Outcome(was_correct=verdict == "yes")
-
     class InProcess(Predictor):
         def predict(self, conversations, sampling):
             if sampling.json_schema is not None:
                 raise ConfigurationError("json_schema is set")
             return super().predict(conversations, sampling)
 
-    others = {"judge": InProcess(yes)}
-    completed = rollout(Predictor(yes), instances(2), Judged, sampling=SAMPLING, others=others)
-    assert [(c.was_correct, c.error) for c in completed] == [(True, None)] * 2
-    assert others["judge"].chunks == [["right?"] * 2]
+    judge = InProcess(lambda c: Reply(text='{"is_right": true}'))
+    asked = [judge_ask(user("right?"), Verdict)]
+    assert answered_together(asked, {"judge": judge}) == [Verdict(is_right=True)]
 
 
 class Verdict(Model):
@@ -452,9 +364,9 @@ class Quoted(Interview):
         return Outcome(reward=0.5, was_correct=verdict == "yes", scores={"seen": 1.0})
 
 
-def quoted(make, make_judge, judge, says):
+def quoted(make, make_judge, judge, said):
     others = {"user": make_judge(yes), "judge": make_judge(judge)}
-    student = make(says)
+    student = make(lambda conversation: Reply(text=said))
     return rollout(student, instances(2), Quoted, sampling=SAMPLING, others=others)
 
 
@@ -478,7 +390,7 @@ REFUSALS = [Failure(reason="HTTP 400: too long"), ValueError("too long")]
 @both_modes
 @both_kinds
 def test_a_speaker_that_refuses_the_students_words_makes_the_answer_wrong(make, make_other, error):
-    completed = quoted(make, make_other, fails_for("zzz", error), lambda c: Reply(text="zzz z"))
+    completed = quoted(make, make_other, fails_for("zzz", error), "zzz z")
     assert [(c.error, c.was_correct, c.reward) for c in completed] == [(None, False, 0.0)] * 2
     assert all("the student's words: judge: " in c.note for c in completed)
     assert [c.response for c in completed] == ["zzz z"] * 2
@@ -491,9 +403,9 @@ def test_a_speaker_that_refuses_the_problem_itself_is_at_fault_whatever_the_stud
     make, make_other, error
 ):
     judge = fails_for("i1", error)
-    completed = quoted(make, make_other, judge, lambda c: Reply(text="It is i1, judge."))
+    completed = quoted(make, make_other, judge, "It is i1, judge.")
     assert [fault_of(c) for c in completed] == ["student", "judge"]
-    completed = quoted(make, make_other, judge, lambda c: Reply(text="So."))
+    completed = quoted(make, make_other, judge, "So.")
     assert [c.was_correct for c in completed] == [True, False]
     assert fault_of(completed[1]) == "judge"
 
@@ -501,18 +413,15 @@ def test_a_speaker_that_refuses_the_problem_itself_is_at_fault_whatever_the_stud
 @both_modes
 def test_a_speaker_that_failed_by_chance_has_answered(make):
     left = [Failure(reason="hiccup")]
-    judge = Predictor(lambda c: left.pop() if left else yes(c))
-    others = {"user": Predictor(yes), "judge": judge}
-    student = make(lambda c: Reply(text="zzz"))
-    (completed,) = rollout(student, instances(1), Quoted, sampling=SAMPLING, others=others)
-    assert completed.was_correct
+    completed = quoted(make, Predictor, lambda c: left.pop() if left else yes(c), "zzz")
+    assert all(c.was_correct for c in completed)
 
 
 @both_modes
 @both_kinds
 def test_a_speaker_out_of_reach_is_not_the_students_fault(make, make_other):
     judge = fails_for("zzz", Failure(reason="timeout", outage=True))
-    completed = quoted(make, make_other, judge, lambda c: Reply(text="zzz"))
+    completed = quoted(make, make_other, judge, "zzz")
     assert [fault_of(c) for c in completed] == ["infrastructure"] * 2
 
 

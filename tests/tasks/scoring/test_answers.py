@@ -17,44 +17,31 @@ def test_the_reference_responses_are_scored_as_stated(cases):
 ANSWERS = [
     # the last box has the answer
     (r"first $\boxed{3}$ then $\boxed{5}$", "5"), (r"\boxed{\{1,2\}}", r"\{1,2\}"),
-    (r"so $\boxed{\frac{1}{\sqrt{2}}}$", r"\frac{1}{\sqrt{2}}"), (r"\boxed{ 4 }", "4"),
-    (r"\boxed{\left\{ x : x > 0 \right\}}", r"\left\{ x : x > 0 \right\}"), (r"\fbox{7}", "7"),
-    (r"$\boxed 42$", "42"), (r"\boxed{\text{Answer: }\boxed{5}}", "5"),
+    (r"\fbox{7}", "7"), (r"$\boxed 42$", "42"), (r"\boxed{\text{Answer: }\boxed{5}}", "5"),
     # ... unless it is not closed
-    (r"\boxed{4", None), (r"\boxed{3} and \boxed{5", None), (r"\boxed{\frac{1}{2}", None),
-    (r"\boxed{[0,\}", None),
+    (r"\boxed{4", None), (r"\boxed{3} and \boxed{5", None), (r"\boxed{[0,\}", None),
     # the rest of a line after four hashes
     ("48 + 24 = 72\n#### 72", "72"), ("#### $18", "$18"), ("#### 1,000\n\nQ: next", "1,000"),
-    ("#### 1\n#### 2", "2"), ("#### 4 3 1", "4 3 1"), ("#### Final answer: 42", "42"),
+    ("#### Final answer: 42", "42"),
     # a sentence may state the answer
     ("Therefore, the final answer is 42. I hope it is correct.", "42"),
     ("The final answer is: $x^2$, since x is positive.", "x^2"), ("**Final Answer**: 5\n", "5"),
-    ("The final answer is 5. I hope this answer is helpful.", "5"),
-    ("The answer is 3.5.", "3.5"), ("The answer is 42 apples because she has 42.", "42 apples"),
-    ("The answer to the question is **12**.", "12"), ("The answer is **12** apples.", "12 apples"),
-    ("**Answer:** there are **12** apples", "there are 12 apples"),
-    ("The answer is 12 __apples__.", "12 apples"), ("The answer is 2**3.", "2**3"),
-    ("Answer:\n\n17\nmore", "17"), (r"Answer: \(\frac{1}{2}\).", r"\frac{1}{2}"),
+    ("The final answer is 5. I hope this answer is helpful.", "5"), ("The answer is 3.5.", "3.5"),
+    ("The answer is 42 apples because she has 42.", "42 apples"),
     ("the answer is $5 in all", "$5 in all"), ("ANSWER = (B)", "(B)"),
     ("The answer is 1. No: the answer is 2.", "2"),
     # a response that is nothing but an answer needs no mark
     ("42", "42"), ("$5$", "$5$"), (r"\frac{1}{2}", r"\frac{1}{2}"), ("**44**", "44"),
-    ("44.\n", "44"), (r"\(44\)", r"\(44\)"), (r"\[44\]", r"\[44\]"), ("`44`", "44"),
-    ("44 apples.", "44 apples"),
-    ("x = 7", "x = 7"), ("2xy", "2xy"), (r"\text{even}", r"\text{even}"), ("Tuesday.", None),
-    ("x", None), ("(3, 4)", "(3, 4)"), ("= 44", "= 44"), ("Therefore, 44", "Therefore, 44"),
+    ("44.\n", "44"), (r"\(44\)", r"\(44\)"), ("44 apples.", "44 apples"), ("2xy", "2xy"),
+    ("= 44", "= 44"), ("Therefore, 44", "Therefore, 44"),
     # without a marked answer, nothing is guessed in any other one
-    ("", None), (" \n", None), ("It is 3 + 4 = 7", None), ("3 + 4 = 7", None), ("42?", None),
-    ("She has 42 clips.", None), ("Step 1", None), ("3 + 4\n7", None), ("Sure!", None),
-    ("3 apples and 4 pears", None), ("---", None), ("I do not know.", None),
-    ("9" * 3_000, None),
-    ("#### ", None), (r"\boxed{}", None), ("Answer:", None),
+    ("", None), (" \n", None), ("It is 3 + 4 = 7", None), ("42?", None), ("Sure!", None),
+    ("9" * 3_000, None), ("#### ", None), (r"\boxed{}", None), ("Answer:", None),
     # a box outranks a sentence, and a sentence about the final answer any other one
     (r"\boxed{1} is it. The answer is 2.", "1"),
     ("The final answer is 1. That answer is 2 less.", "1"),
     # tokens of chat templates are not part of the answer
-    ("#### 4<|im_end|>", "4"), ("The answer is 4</s></s>", "4"), ("#### 4<|eot_id|>", "4"),
-    ("<|im_start|>assistant\nThe answer is 4<|im_end|>", "4"), ("#### 4<end_of_turn>", "4"),
+    ("#### 4<|im_end|>", "4"), ("The answer is 4</s></s>", "4"),
     ("Answer: 4 <|end|><|endoftext|>", "4"), ("<s>[INST] 2+2? [/INST] The answer is 4 </s>", "4"),
     ("#### 4<\uff5cend\u2581of\u2581sentence\uff5c>", "4"),
     # a turn that the model invents for the user is not read

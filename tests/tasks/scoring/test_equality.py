@@ -9,102 +9,68 @@ from dataenvgym.tasks.scoring.grading import settle
 
 SETTLED = [
     # one number has many spellings
-    ("5", " 5\n", True), ("5", "+5.0", True), ("5", "005", True), ("5", "(5)", True),
-    ("5", "**5**", True), ("5", "\x005", True), ("-5", "\N{MINUS SIGN}5", True), ("0", "-0", True),
-    ("18.90", "18.9", True), ("7", "7.", True), (".5", r"\frac12", True),
-    (r"\dfrac{1}{2}", "0.5", True), (r"-\frac12", r"\frac{1}{-2}", True),
-    (r"\frac{19}{4}", r"4\frac{3}{4}", True), (r"-\frac{19}{4}", "-4 3/4", True),
-    ("3/2", "1\N{VULGAR FRACTION ONE HALF}", True), ("3/4", "75/100", True),
-    ("1/3", r"0.\overline{3}", True), ("10000", "10,000", True), ("10000", "10{,}000", True),
-    ("10000", r"10\,000", True), ("10000", "10,000 dollars", True),
+    ("5", " 5\n", True), ("5", "+5.0", True), ("5", "(5)", True), ("5", "**5**", True),
+    ("-5", "\N{MINUS SIGN}5", True), (".5", r"\frac12", True), (r"-\frac{19}{4}", "-4 3/4", True),
+    ("3/2", "1\N{VULGAR FRACTION ONE HALF}", True), ("1/3", r"0.\overline{3}", True),
+    ("10000", "10,000", True), ("10000", "10{,}000", True), ("10000", "10,000 dollars", True),
     ("1,080", r"1,080\text{ cm}", True), ("1080%", "1,080%", True),
     ("12, 345 cm", "12,345 cm", True),
-    ("123456789012345678901234567890", "123,456,789,012,345,678,901,234,567,890", True),
     # different numbers are never equal
     ("1/3", "0.33", False), ("1e-7", "2e-7", False), ("0", "0.0000001", False),
-    (r"\frac{1}{2^{99}}", r"\frac{1}{2^{98}}", False),
-    ("123456789012345678901234567890", "123456789012345678901234567891", False),
-    ("123,456", "456,123", False), ("1 2", "1.2", False), ("5", "", False), ("", "", False),
+    (r"\frac{1}{2^{99}}", r"\frac{1}{2^{98}}", False), ("1 2", "1.2", False), ("5", "", False),
     (" ", " ", False),
     # a unit may be missing
     ("5", r"5\text{ inches}", True), (r"5.0 \text{ cm}^2", "5", True),
-    ("5", "5 cm\N{SUPERSCRIPT TWO}", True), ("5 cm", "5 centimeters", True),
-    ("5", "5 miles per hour", True), ("5", r"5 \text{ m/s}", True), ("5", "5 km/h", True),
-    ("4", "4m", True), ("18", "$18.00", True), ("18", r"\$18", True), ("18", "18 dollars", True),
-    ("30", r"30^\circ", True), ("30\N{DEGREE SIGN}", "30 degrees", True),
-    ("20", r"20^\circ\text{C}", True), ("12", "12 apples", True),
+    ("5", "5 cm\N{SUPERSCRIPT TWO}", True), ("5", r"5 \text{ m/s}", True), ("4", "4m", True),
+    ("18", "$18.00", True), ("12", "12 apples", True),
     # a percentage is its hundredth or a number of at least one
-    (r"50\%", "50", True), (r"50\%", "0.5", True), ("50%", "50 percent", True),
-    ("0.5", "50 percent", True), ("12.5", r"12.5\%", True), ("0.5", "0.5%", False),
-    ("50%", "5%", False),
+    (r"50\%", "50", True), (r"50\%", "0.5", True), ("0.5", "0.5%", False), ("50%", "5%", False),
     # a numeral belongs to its base
-    ("101_2", "101", False), ("101_2", "5", False), ("101_2", "101_3", False),
-    ("101_2", "101_{2}", True), ("101_2", r"101_{\text{two}}", True), ("101_2", "0101_2", True),
+    ("101_2", "101", False), ("101_2", "5", False), ("101_2", "0101_2", True),
     ("25_{10}", "25", True),
     # numbers with spaces between them are a sequence
-    ("4 3 1", "4  3 1", True), ("4 3 1", "$4 3 1$", True), ("4 3 1", "4, 3, 1", True),
-    ("4 3 1", "[4, 3, 1]", True), ("4 3 1", "(4,3,1)", True), ("4 -3", "4 -3", True),
-    ("4 3 1", "3 4 1", False), ("4 3 1", "431", False), ("4 3 1", "1, 3, 4", False),
-    ("4 3 1", "4 3 1 1", False), ("4 -3", "5 -4", False), ("4 3", "12", False),
-    ("100 200", "100200", False), ("0 1", "01", False), ("c a b", "C A B", True),
-    ("c a b", "a b c", False),
+    ("4 3 1", "4  3 1", True), ("4 3 1", "4, 3, 1", True), ("4 3 1", "[4, 3, 1]", True),
+    ("4 3 1", "3 4 1", False), ("4 3 1", "4 3 1 1", False), ("0 1", "01", False),
+    ("c a b", "C A B", True), ("c a b", "a b c", False),
     # tuples have an order and sets and bare lists have none
-    ("1,2", r"1 \text{ and } 2", True), ("1,2", "2 or 1", True), ("1,2,3", "1, 2, and 3", True),
-    ("1,2", r"\{2,1\}", True), (r"\{1,2,3\}", r"\{3,2,1\}", True), (r"\{1,1,2\}", r"\{1,2\}", True),
-    ("3,4,5", "(3,4,5)", True), ("1,234", "1, 234", True),
-    (r"\left(3,\frac{\pi}{2}\right)", r"(3,\frac{\pi}{2})", True), ("(3,4)", "(4,3)", False),
-    ("1,2", "(2,1)", False), (r"\{1,2\}", "(1,2)", False), ("1,2", "1,3", False),
-    ("1,2,3", "1,2", False), (r"1,2,\ldots", "1,2", False), ("12", "(1,2)", False),
+    ("1,2", "2 or 1", True), ("1,2", r"\{2,1\}", True), ("1,234", "1, 234", True),
+    ("(3,4)", "(4,3)", False), ("1,2", "(2,1)", False), (r"\{1,2\}", "(1,2)", False),
+    ("1,2", "1,3", False), (r"1,2,\ldots", "1,2", False), ("12", "(1,2)", False),
     # intervals differ by their brackets and may be inequalities
-    ("[2,5)", "[2,5]", False), ("[0,1)", "(0,1]", False), ("(0,1)", "[0,1]", False),
-    ("[-1,1]", r"-1\le x\le 1", True), ("(1,2)", "2>x>1", True), (r"(3,\infty)", "x > 3", True),
-    (r"(3,\infty)", r"x \ge 3", False), (r"x\in[1,2]", "[1,2]", True), (r"x\ge 3", "3 <= x", True),
-    (r"(-\infty,2)\cup(3,\infty)", r"(3,\infty)\cup(-\infty,2)", True),
+    ("[2,5)", "[2,5]", False), ("[0,1)", "(0,1]", False), ("[-1,1]", r"-1\le x\le 1", True),
+    ("(1,2)", "2>x>1", True), (r"(3,\infty)", "x > 3", True), (r"x\in[1,2]", "[1,2]", True),
+    (r"x\ge 3", "3 <= x", True), (r"(-\infty,2)\cup(3,\infty)", r"(3,\infty)\cup(-\infty,2)", True),
     # words are compared as words
-    (r"\text{Tuesday}", "tuesday.", True), ("yes", "YES", True),
-    ("no solution", r"\text{No solution}", True), (r"\text{(B)}", "B", True), ("A", "(A)", True),
-    (r"\text{A,B}", "A,B", True), ("inf", r"\infty", True), ("nan", "NaN", True),
-    ("east", "seat", False), ("no", "on", False), ("yes", "no", False), ("A", "B", False),
-    ("5", "five", False),
+    (r"\text{(B)}", "B", True), (r"\text{A,B}", "A,B", True), ("inf", r"\infty", True),
+    ("east", "seat", False), ("no", "on", False), ("A", "B", False), ("5", "five", False),
     # spelling alone needs no algebra
     (r"3+\sqrt{2}", r"3 + \sqrt 2", True), (r"\frac{x}{2}", r"\frac x2", True),
-    ("x^{2}", "x^2", True), (r"(3,\infty)", r"(3, \infty)", True),
     # equations state a value or a relation
-    ("5", "x = 5", True), ("x=5", "x = 5.0", True), ("5", "5 = x", True),
-    ("1,2", "x=1 or x=2", True), ("(1,2)", "(x,y)=(1,2)", True), ("x=5", "y=5", False),
-    ("x=5", "x=6", False),
+    ("5", "x = 5", True), ("x=5", "x = 5.0", True), ("5", "5 = x", True), ("x=5", "y=5", False),
     # ambiguous pairs and those that need algebra are left open
     (r"\ln 4", r"2\ln 2", None), (r"\sin 2x", r"2\sin x\cos x", None), (r"\sqrt[3]{8}", "2", None),
-    (r"2\pi", "6.283185", None), ("1/2x", "x/2", None), (r"\sqrt12", r"\sqrt{12}", None),
-    ("y=2x+3", "y=2x+4", None), ("f(2)", "2f", None),
+    ("f(2)", "2f", None),
     # a unit is not just any letter or any other unit
     ("5 cm", "5 m", False), ("7 am", "7 pm", False),
     # a decimal of six places may be a rounding
-    ("1/3", "0.333333", True), ("1/3", "0.33333", False), ("0.3", "0.30000000000000004", True),
-    ("1/3", "0.333343", False),
+    ("1/3", "0.333333", True), ("1/3", "0.33333", False),
     # a tower of powers is settled without computing it
-    ("5", "9^{9^{9^{9}}}", False), ("9^{9^{9^{9}}}", "9^{9^{9^{9}}}", True),
-    ("1", "9^{9^{9^{9}}}-9^{9^{9^{9}}}+1", None),
+    ("5", "9^{9^{9^{9}}}", False), ("1", "9^{9^{9^{9}}}-9^{9^{9^{9}}}+1", None),
 ]  # fmt: skip
 """Gold, answer, and the verdict; None is left open, for algebra to decide."""
 ALGEBRA = [
     # formulas are compared by algebra
     ("2x+3", "3+2x", True), ("xy", "yx", True), ("(x+1)^2", "x^2+2x+1", True),
     (r"\frac{x^2-1}{x-1}", "x+1", True), (r"\frac{\sqrt{2}}{2}", r"\frac{1}{\sqrt{2}}", True),
-    (r"\frac{1}{1+\sqrt2}", r"\sqrt2-1", True), (r"\sqrt{50}", r"5\sqrt 2", True),
-    (r"\sqrt{-4}", "2i", True), ("10\\pi", "\\pi 10", True), ("2^{10}", "1024", True),
-    ("5!", "120", True), (r"e^{i\pi}", "-1", True), (r"\sin^2 x+\cos^2 x", "1", True),
-    (r"\tan x\cos x", r"\sin x", True), (r"\sin\frac{\pi}{6}", "1/2", True), ("x", "y", False),
+    (r"\frac{1}{1+\sqrt2}", r"\sqrt2-1", True), ("2^{10}", "1024", True), ("5!", "120", True),
+    (r"e^{i\pi}", "-1", True), (r"\sin\frac{\pi}{6}", "1/2", True), ("x", "y", False),
     ("x_1", "x_2", False), ("2x+3", "2x+4", False), (r"\sqrt{2}+\sqrt{3}", r"\sqrt{5}", False),
-    ("1.5e3", r"1.5\times10^3", True), (r"\sqrt2", "1.414", False), (r"2\pi", "6.28", False),
-    ("x y", "yx", True), ("nan", "5", False), (r"\infty", r"-\infty", False),
-    ("f(x)=2x+3", "3+2x", True), ("x+y=1", "y=1-x", True), ("x=2x-5", "x=5", True),
-    ("2x", "2", False),
+    ("1.5e3", r"1.5\times10^3", True), ("f(x)=2x+3", "3+2x", True), ("x+y=1", "y=1-x", True),
+    ("x=2x-5", "x=5", True),
     # items of groups are compared by algebra one by one
     (r"(0,\frac{\pi}{6}]", r"(0, \pi/6]", True), (r"(0,\frac{\pi}{6}]", r"(0, \pi/6)", False),
     (r"1+\sqrt2,1-\sqrt2", r"1-\sqrt2 \text{ and } \sqrt2+1", True),
-    (r"(1+\sqrt2,1-\sqrt2)", r"(1-\sqrt2,1+\sqrt2)", False), (r"\{1,\sqrt4\}", r"\{2,1\}", True),
-    (r"x\le\sqrt8", r"(-\infty,2\sqrt2]", True), (r"(x,y)=(\sqrt4,1)", "(2,1)", True),
+    (r"\{1,\sqrt4\}", r"\{2,1\}", True), (r"x\le\sqrt8", r"(-\infty,2\sqrt2]", True),
 ]  # fmt: skip
 
 

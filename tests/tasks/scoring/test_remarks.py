@@ -7,29 +7,20 @@ import pytest
 from dataenvgym.tasks.scoring import extract_final_answer, grade_pairs
 
 LEADS = (
-    "about", "approximately", "approx.", "roughly", "around", "exactly", "precisely", "indeed",
-    "simply", "equal to", "~", "\N{ALMOST EQUAL TO}", "a total of", "therefore", "only", "=",
-    "still", "also", "definitely", "of course", "found to be", "in fact", "close to",
-    r"\approx", "the total, which is", "just about",
+    "about", "approximately", "approx.", "roughly", "around", "exactly", "~", "\N{ALMOST EQUAL TO}",
+    "in fact", "close to", r"\approx", "the total, which is", "just about",
 )  # fmt: skip
 REMARKS = (
     ", altogether", ", in total", " clips", " clips, altogether", " (in dollars)", " (clips)",
     " (US dollars)", "; he needs them all", ", which is the total", " because it doubles",
-    ", as shown above", ", all in all", " in total", ": the sum of both", ", i.e. a lot",
-    " - that is all", " \N{EM DASH} he sold them", "\N{EM DASH}that's the total",
-    " \N{EN DASH} in other words, enough", ", that is, a few", " (rounded to 2 places)",
-    ", rounded to the nearest hundredth", " dollars for the week", ", so she earns it",
-    " (i.e., enough)", ", of course", ", exactly", " (approximately)", ", since 2 + 2 = 4",
-    ", where 3 < 4", ", if I am right", " [clips]", ", obviously", ", by symmetry", ", right",
+    ", as shown above", " \N{EM DASH} he sold them", " dollars for the week", ", right",
     " clips (48 in April and 24 in May)", ", rather than 9", " [in total]", ", done",
     " clips sold in April and May", ", in words, a few", ".\nI hope this helps", "\n(in dollars)",
 )  # fmt: skip
 OPEN = (
-    " or 8", " or more", ", or 8", " (or 8)", ", 8", "; 8", ", y = 3", " and a half", ", no, wait",
-    " (mod 7)", " - pi", " times two", ":4", " (x+1)", ", eight", ", even", " (not sure)",
-    ", eight of them", " million", " squared", " tenths", " times 3", ", or eight", " (eight)",
-    " plus 1", " (8 of 9, not 7)", " for odd x", " (0.5)", " [8]", " [million]",
-    " factorial", " (and a half)", " in millions", " in half", ", or seventy",
+    " or 8", " or more", ", or 8", " (or 8)", ", 8", ", y = 3", " and a half", ", no, wait",
+    " (mod 7)", " - pi", " times two", ":4", ", eight", ", even", " (8 of 9, not 7)", " (0.5)",
+    " [8]", " (and a half)", " in half", ", or seventy",
 )  # fmt: skip
 NOT = (
     "more than", "less than", "at least", "not", "minus", "half of", "between 3 and", "twice",
@@ -89,29 +80,21 @@ def test_what_changes_the_value_stays():
 
 EQUAL = [
     ("The answer is 0.5, or 50%.", "0.5"), ("The answer is 0.75 (75%).", "3/4"),
-    ("The answer is 3/4, or 0.75.", "0.75"), ("The answer is 72 (seventy-two).", "72"),
-    ("The final answer is 7, i.e. seven.", "7"), ("The answer is x = 7, y = 3.", "x=7,y=3"),
-    ("The answer is (3, 4), in order.", "(3,4)"), ("Therefore, 72", "72"), ("so 72 in total", "72"),
-    ("The final answer is $72$ dollars.", "72"), ("The answer is USD 72, in total.", "$72"),
+    ("The answer is 72 (seventy-two).", "72"), ("The final answer is 7, i.e. seven.", "7"),
+    ("The answer is x = 7, y = 3.", "x=7,y=3"), ("The answer is (3, 4), in order.", "(3,4)"),
+    ("Therefore, 72", "72"), ("The final answer is $72$ dollars.", "72"),
     (r"\boxed{\approx 3.14}", "3.14"), (r"\boxed{x \approx 3.14}", "3.14"),
-    ("The answer is 72, or seventy-two.", "72"), ("The answer is 5 more.", "5"),
-    ("The answer is 3 times.", "3"), ("The answer is 1/2 (0.5).", "0.5"),
-    ("The answer is 180 minutes (3 hours).", "180"), ("The answer is 40, forty.", "40"),
-    (r"\boxed{{\approx} 3.14}", "3.14"), (r"\boxed{\text{about 3.14}}", "3.14"),
-    ("Answer \N{ALMOST EQUAL TO} 72", "72"), ("The answer is $x = 7$ and $y = 3$.", "x=7,y=3"),
-    ("The answer is $0.5$, or $50\\%$.", "0.5"), ("The answer is the point (3, 4).", "(3,4)"),
-    (r"\boxed{\text{about } 72}", "72"), ("**44**", "44"), ("= 44", "44"), ("(3, 4)", "(3,4)"),
-    ("The answer is 5 (mod 7).", "5 (mod 7)"), ("The answer is 72.", "72 clips, altogether"),
-    ("The answer is 40.", "40 (in dollars)"), ("The answer is 0.5.", "0.5, or 50%"),
-    ("#### 40", "40; he needs them all."), ("#### 3.14", r"\approx 3.14"), ("72", "about 72"),
+    ("The answer is 5 more.", "5"), ("The answer is 3 times.", "3"),
+    ("The answer is 180 minutes (3 hours).", "180"), (r"\boxed{\text{about 3.14}}", "3.14"),
+    ("The answer is $0.5$, or $50\\%$.", "0.5"), ("**44**", "44"),
+    ("The answer is 40.", "40 (in dollars)"), ("#### 40", "40; he needs them all."),
 ]  # fmt: skip
 UNEQUAL = [
     ("The answer is 72 if i = 2.", "72"), (r"2\sin (2\pi x)", r"2\sin"),
     ("The answer is $2$ or $3$.", "2"), ("The answer is 1/2 (0.6).", "0.5"),
     ("The answer is 0.5, or 60%.", "0.5"), ("The answer is 40 (in dollars).", "40 euros"),
-    ("The answer is 3, odd.", "3, even"), ("The answer is 5 (mod 7).", "5 (mod 11)"),
-    ("#### 7", "7 or 8"), ("#### 3", "3, 4, in total"), ("#### 5", "5 cm, 5 m"),
-    ("She has 72 clips.", "72"), ("3 + 4 = 7", "7"), ("-72", "72"), ("1. 2", "1"),
+    ("The answer is 3, odd.", "3, even"), ("#### 7", "7 or 8"), ("#### 3", "3, 4, in total"),
+    ("#### 5", "5 cm, 5 m"), ("She has 72 clips.", "72"), ("1. 2", "1"),
 ]  # fmt: skip
 
 

@@ -108,7 +108,6 @@ HOWS = {
     "exit": lambda: exit(3),
     "loop": _loop,
     "recurse": _recurse,
-    "object": object,
     "circle": _circle,
     "surrogate": lambda: "\ud800",
 }

@@ -102,23 +102,14 @@ REQUIRED = {"product": "tea", "quantity": 1}
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"quantity": "2"}, "argument 'quantity' is '2': Input should be a valid integer"),
         ({"quantity": True}, "argument 'quantity' is True"),
-        ({"quantity": 1.5}, "argument 'quantity' is 1.5"),
-        ({"quantity": None}, "argument 'quantity' is None"),
-        ({"product": 7}, "argument 'product' is 7: Input should be a valid string"),
         ({"price": "1.5"}, "argument 'price' is '1.5'"),
-        ({"pay": "gold"}, "argument 'pay' is 'gold': Input should be 'card' or 'cash'"),
         ({"to": {"city": "Rome", "zip": "1"}}, "argument 'to.zip' is '1'"),
         ({"to": {}}, "argument 'to.city' is missing"),
         ({"on": "soon"}, "argument 'on' is 'soon'"),
-        ({"notes": "now"}, "argument 'notes' is 'now'"),
         ({"notes": [["deep"]]}, "argument 'notes.0' is"),
         ({"share": 1.1}, "argument 'share' is 1.1"),
-        (
-            {"quantitty": 1},
-            "there is no argument 'quantitty'; the arguments are: product, quantity",
-        ),
+        ({"quantitty": 1}, "no argument 'quantitty'; the arguments are: product, quantity"),
         ({"product": 1, "price": "x" * 100_000}, "argument 'product'"),
         ({"product": "x" * 1_000_000}, "the arguments have 1,000,027 bytes, at most 200,000"),
     ],
@@ -132,23 +123,15 @@ def test_wrong_arguments_get_a_short_sentence(change, complaint):
         ARGUMENTS.read({"product": "tea"})
 
 
-@pytest.mark.parametrize("name", ["quantity", "notes", "x" * 150_000])
-@pytest.mark.parametrize("size", [30_000, 300_000])
-def test_many_wrong_values_get_one_short_sentence(name, size):
-    for value in (["x"] * size, [1] * size, {str(n): n for n in range(size // 10)}):
-        if (name, value[:1] if isinstance(value, list) else None) != ("notes", ["x"]):
-            with pytest.raises(ValueError, match="argument") as refused:
-                ARGUMENTS.read(REQUIRED | {name: value})
-            assert len(str(refused.value)) < 300
-
-
-def test_deep_nesting_gets_a_short_sentence():
+@pytest.mark.parametrize("name", ["quantity", "x" * 150_000])
+def test_many_wrong_or_deep_values_get_one_short_sentence(name):
     deep = []
     for _ in range(5000):
         deep = [deep]
-    with pytest.raises(ValueError, match="not plain JSON") as refused:
-        ARGUMENTS.read(REQUIRED | {"notes": deep})
-    assert len(str(refused.value)) < 200
+    for value in (["x"] * 30_000, [1] * 300_000, {str(n): n for n in range(30_000)}, deep):
+        with pytest.raises(ValueError, match="argument") as refused:
+            ARGUMENTS.read(REQUIRED | {name: value})
+        assert len(str(refused.value)) < 300
 
 
 def test_a_method_that_has_no_schema_is_refused():
@@ -165,15 +148,6 @@ def test_a_method_that_has_no_schema_is_refused():
     ]:
         with pytest.raises(ConfigurationError, match=complaint):
             Arguments(method)
-
-
-def test_a_method_without_arguments_takes_none():
-    def look(self) -> str: ...
-
-    arguments = Arguments(look)
-    assert arguments.read({}) == {}
-    with pytest.raises(ValueError, match="the arguments are: none"):
-        arguments.read({"x": 1})
 
 
 def test_moments_are_read_from_text_and_an_argument_called_title_stays():

@@ -55,31 +55,11 @@ def test_a_fork_keeps_its_changes_to_itself_and_does_not_see_later_ones(store):
     assert (fork.notes, fork.count) == (["changed"], 7)
 
 
-def test_forks_of_forks_are_apart(store):
-    one = store.fork()
-    del one.items["a"]
-    two = one.fork()
-    two.items["a"] = Item(name="again")
-    three = two.fork()
-    del three.items["a"]
-    three.items["b"] = Item(name="last")
-    assert [names(each) for each in (store, one, two, three)] == [
-        {"a": "tea", "b": "cake"},
-        {"b": "cake"},
-        {"a": "again", "b": "cake"},
-        {"b": "last"},
-    ]
-
-
 def test_deleting_and_restoring_a_row_leaves_an_equal_state(store):
     fork = store.fork()
     row = fork.items["a"]
     del fork.items["a"]
-    assert "a" not in fork.items
-    assert len(fork.items) == 1
-    assert fork != store
-    with pytest.raises(KeyError):
-        fork.items["a"]
+    assert ("a" in fork.items, len(fork.items), fork == store) == (False, 1, False)
     with pytest.raises(KeyError):
         del fork.items["a"]
     fork.items["a"] = row
@@ -91,15 +71,11 @@ def test_deleting_and_restoring_a_row_leaves_an_equal_state(store):
     assert (fork == store, len(fork.items), "z" in fork.items) == (True, 2, False)
 
 
-def test_states_share_neither_a_default_nor_the_dict_of_a_table():
+def test_states_do_not_share_a_default():
     one, other = Store(), Store()
     one.items["a"] = Item(name="tea")
     one.notes.append("mine")
     assert (len(other.items), other.notes) == (0, [])
-    rows = {"a": Item(name="tea")}
-    table = Table(rows)
-    rows["b"] = Item(name="cake")
-    assert list(table) == ["a"]
 
 
 def test_a_table_built_row_by_row_is_cheap_to_fork_once_it_is_settled():
@@ -150,14 +126,6 @@ def test_equal_numbers_have_one_digest(one, other):
     assert states[0].digest() == states[1].digest()
 
 
-def test_the_digest_tells_states_apart(store):
-    other = store.fork()
-    other.items["a"] = other.items["a"].changed(price=1.5)
-    digests = {store.digest(), other.digest(), store.patched({"count": 1}).digest()}
-    assert len(digests) == 3
-    assert store.patched({"count": 0}).digest() == store.digest()
-
-
 def test_the_digest_does_not_depend_on_the_order_of_rows_or_of_a_set():
     rows = {"a": Item(name="1"), "b": Item(name="2")}
     turned = dict(reversed(rows.items()))
@@ -186,6 +154,7 @@ def test_one_moment_in_two_time_zones_has_one_digest():
 def test_a_patch_sets_fields_and_rows_and_deletes_rows(store):
     new = store.patched({"count": 3, "items": {"a": None, "c": {"name": "jam"}}})
     assert (new.count, names(new)) == (3, {"b": "cake", "c": "jam"})
+    assert len({store.digest(), new.digest(), store.patched({"count": 1}).digest()}) == 3
     assert names(store) == {"a": "tea", "b": "cake"}
 
 

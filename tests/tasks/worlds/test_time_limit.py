@@ -35,12 +35,6 @@ def test_a_loop_is_ended_and_late_even_if_it_swallows_the_end(function):
     assert within(5, lambda: 7) == 7
 
 
-def test_code_that_is_quick_enough_returns_and_raises_as_ever():
-    assert within(5, lambda: "done") == "done"
-    with pytest.raises(ZeroDivisionError):
-        within(5, lambda: 1 / 0)
-
-
 def test_threads_are_ended_each_at_its_own_time():
     ended = []
 
@@ -64,8 +58,6 @@ def test_an_inner_limit_does_not_lift_the_outer_one():
 
     with pytest.raises(TimeoutError, match=r"0\.1 s"):
         within(0.1, nested)
-    with pytest.raises(TimeoutError):
-        within(0.1, lambda: within(50, forever))
 
 
 def test_a_time_limit_at_the_end_of_a_call_has_no_later_effect():

@@ -24,11 +24,7 @@ def test_a_call_changes_the_state_and_answers(lamps):
     ("name", "arguments", "error"),
     [
         ("swich", {}, "there is no tool 'swich'; the tools are: look, switch"),
-        ("x" * 1_000_000, {}, "there is no tool 'xxx"),
-        ("switch", {"lamp": "lamp_1", "on": "yes"}, "switch: argument 'on' is 'yes'"),
         ("switch", {"lamp": "lamp_1"}, "switch: argument 'on' is missing"),
-        ("switch", {"lamp": "lamp_1", "on": True, "off": 1}, "there is no argument 'off'"),
-        ("switch", {"lamp": "lamp_9", "on": True}, "there is no lamp lamp_9"),
         ("switch", {"lamp": "x" * 100_000, "on": True}, "there is no lamp xxx"),
         ("switch", {"lamp": "x" * 1_000_000, "on": True}, "at most 200,000"),
         ("misbehave", {"how": "refuse"}, "not today"),
@@ -69,7 +65,6 @@ def test_a_huge_result_is_cut_and_the_student_is_told():
         ("exit", "SystemExit: 3"),
         ("loop", "TimeoutError: took longer than 0.1 s"),
         ("recurse", "RecursionError"),
-        ("object", "Unable to serialize"),
         ("circle", "Circular reference"),
         ("surrogate", "UnicodeEncodeError"),
     ],
@@ -93,62 +88,11 @@ def test_a_tool_that_says_it_reads_and_writes_is_a_fault(lamps, how):
     assert call(lamps, "peek", how="not at all").error is None
 
 
-def test_a_tool_that_leaves_no_state_behind_is_a_fault_and_changes_nothing(lamps):
-    class Burning(type(lamps)):
-        @tool(writes=True)
-        def burn_down(self) -> str:
-            self.state = None
-            return "done"
-
-    lamps = Burning()
-    before = lamps.state
-    with pytest.raises(EvaluationError, match="as the state"):
-        lamps.call(ToolCall(name="burn_down"))
-    assert lamps.state is before
-
-
 def test_each_seat_has_its_tools(lamps):
     assert [t.name for t in lamps.tools()] == ["look", "switch", "misbehave", "peek"]
     assert [t.name for t in lamps.tools("user")] == ["listen"]
     assert call(lamps, "listen", by="user").content == "a click"
     assert "there is no tool" in call(lamps, "switch", by="user", lamp="lamp_1", on=True).error
-
-
-def test_a_tool_may_belong_to_both_seats():
-    class Both(World[State]):
-        name = "both"
-
-        def initial(self):
-            return State()
-
-        @tool(by=("assistant", "user"))
-        def ring(self) -> str:
-            """Ring."""
-            return "ring"
-
-    world = Both()
-    assert [call(world, "ring", by=by).content for by in ("assistant", "user")] == ["ring", "ring"]
-
-
-def test_worlds_at_forks_of_one_state_are_apart(lamps):
-    one, other = (lamps.at(lamps.state.fork()) for _ in range(2))
-    call(one, "switch", lamp="lamp_1", on=True)
-    assert [w.holds("is_on", {"lamp": "lamp_1"}) for w in (one, other, lamps)] == [
-        True,
-        False,
-        False,
-    ]
-
-
-def test_a_tool_that_changes_a_row_in_place_raises_with_the_right_way(lamps):
-    class More(type(lamps)):
-        @tool(writes=True)
-        def toggle(self) -> None:
-            """Switch the first lamp."""
-            self.state.lamps["lamp_0"].is_on = True
-
-    with pytest.raises(EvaluationError, match="write table"):
-        call(More(), "toggle")
 
 
 def test_a_subclass_has_the_tools_of_its_base_and_its_own(lamps):
@@ -158,12 +102,28 @@ def test_a_subclass_has_the_tools_of_its_base_and_its_own(lamps):
             """How many lamps there are."""
             return len(self.state.lamps)
 
+        @tool(writes=True)
+        def toggle(self) -> None:
+            """Switch the first lamp."""
+            self.state.lamps["lamp_0"].is_on = True
+
+        @tool(writes=True)
+        def burn_down(self) -> None:
+            """Leave nothing."""
+            self.state = None
+
         def look(self):  # not marked: no longer a tool
             return None
 
-    names = [t.name for t in More().tools()]
-    assert names == ["switch", "misbehave", "peek", "count"]
-    assert call(More(), "count").content == "3"
+    more = More()
+    before = more.state
+    names = [t.name for t in more.tools()]
+    assert names == ["switch", "misbehave", "peek", "count", "toggle", "burn_down"]
+    assert call(more, "count").content == "3"
+    for fault, said in (("toggle", "write table"), ("burn_down", "as the state")):
+        with pytest.raises(EvaluationError, match=said):
+            call(more, fault)
+    assert more.state is before
 
 
 @pytest.mark.parametrize(
@@ -226,4 +186,3 @@ def test_a_live_simulator_is_a_world_too():
     assert (lift.state.floor, before.floor) == (2, 0)
     with pytest.raises(EvaluationError, match="it changed the state"):
         call(lift, "peek")
-    assert lift.at(before).state.floor == 0

@@ -47,9 +47,7 @@ def test_a_fence_in_a_docstring_belongs_to_the_code(wrap):
         assert extract_code(wrap.format(program), None) == program
 
 
-@pytest.mark.parametrize(
-    "stub", [SIGNATURE, PASSES, "def f(x): ...\n", "def f(x):\n    '''Add one.'''\n"]
-)
+@pytest.mark.parametrize("stub", [SIGNATURE, PASSES, "def f(x):\n    '''Add one.'''\n"])
 def test_a_stub_is_the_code_if_there_is_no_other(stub):
     assert extract_code(f"{fenced(stub)}{USAGE}", "f") == stub
     assert extract_code(f"So:\n\n{PASSES}\nI am stuck.", "f") == PASSES
@@ -75,8 +73,8 @@ def test_only_values_around_the_code_are_left_out():
 @pytest.mark.parametrize(
     "reply",
     [
-        "    return x + 1\n", "return x + 1", fenced("    return x + 1\n"),
-        fenced("return x + 1\n"), "    return x + 1\n\n\nThis returns x + 1, as it should.",
+        "return x + 1", fenced("    return x + 1\n"),
+        "    return x + 1\n\n\nThis returns x + 1, as it should.",
         "    if x:\n        return x + 1\n    return 1\n\nif __name__ == 'main\n",
     ],
 )  # fmt: skip
@@ -118,18 +116,13 @@ PROGRAM = "n = int(input())\nprint(n * 2)\n"
 @pytest.mark.parametrize(
     "reply",
     [
-        *(
-            f"{fenced(PROGRAM)}It prints\n{fenced(o, info='')}"
-            for o in ("6\n", "YES\n", "1, 2\n3\n")
-        ),
+        f"{fenced(PROGRAM)}It prints\n{fenced('1, 2' + chr(10), info='')}",
         f"{fenced(PROGRAM)}Here `n` is read by\n{fenced('n = int(input())' + chr(10))}",
         f"{fenced(PROGRAM)}For\n{fenced('n = 1' + chr(10), info='')}it prints\n```\n2\n```\n",
         f"{fenced('import sys' + chr(10))}Then:\n```python\n{PROGRAM}",
         f"<think>\n{fenced('print(input())' + chr(10))}</think>\n{PROGRAM}",
-        f"Code\n{PROGRAM}",
         f"{PROGRAM}\nOutput: 6\n",
         f"Read it and double it.\n\n{PROGRAM}\nInput:\n```\n3\n```\n",
-        f"{fenced(PROGRAM)}{fenced('python a.py' + chr(10), info='bash')}",
     ],
 )
 def test_a_program_is_the_piece_that_writes_something(reply):
@@ -143,18 +136,9 @@ def test_only_pythons_line_ends_end_a_line(character):
     assert extract_code(code, "f") == code
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "for i in range(int(input())):\n    print(i)\n",
-        "n, m = map(int, input().split())\nprint(n + m)\n",
-        "with open(0) as file:\n    print(len(file.read()))\n",
-        "while True:\n    print(input())\n",
-        "[print(i) for i in range(3)]\nprint(4)\n",
-    ],
-)
-def test_a_program_without_a_fence_may_begin_with_any_statement(program):
-    assert extract_code(program, None) == program
+def test_a_program_without_a_fence_may_begin_with_any_statement():
+    for first in ("n, m = map(int, input().split())", "[print(i) for i in range(3)]", "while 1: 2"):
+        assert extract_code(f"{first}\nprint(4)\n", None) == f"{first}\nprint(4)\n"
 
 
 @pytest.mark.parametrize("reply", ["", "I cannot do that.", "Sorry", "```python\n", "f(x) = x + 1"])
@@ -196,11 +180,6 @@ def test_the_search_for_code_parses_a_bounded_number_of_characters(text, entry_p
     extract_code(text, entry_point, starter=STARTER)
     assert parsed
     assert sum(parsed) < 2_000_000
-
-
-def test_code_is_found_behind_much_prose():
-    prose = "for example, if x = 1: then\nimport what you need\nx = 1 so we have it\n" * 10
-    assert extract_code(f"{prose}\n{GOOD}\n{prose}", "f") == GOOD
 
 
 @pytest.mark.parametrize("margin", ["", "    "])

@@ -20,14 +20,10 @@ def value(code):
 @pytest.mark.parametrize(
     "codes",
     [
-        (HELPER, CODE),
         (CODE, HELPER),
-        (HELPER, CODE, "print(f(1))\n"),
         ("def double(x):\n    return x\n", HELPER, CODE),
         (f"import math\n{HELPER.replace('2', 'math.ceil(TWO)')}", "TWO = 1.5\nprint(f(1))\n", CODE),
         ("import functools\n", f"@functools.cache\n{HELPER}", CODE),
-        ("TWO: float = 1.5\n", HELPER.replace("2", "(TWO + 0.5)"), CODE),
-        (HELPER, f"from __future__ import annotations\n{CODE}"),
         (HELPER, f'"""Doubles."""\nfrom __future__ import annotations\n\n{CODE}'),
         ("class double(int):\n    def __new__(cls, x):\n        return int(2 * x)\n", CODE),
     ],
