@@ -28,7 +28,7 @@ from dataenvgym.sandbox.inside.places import WORK
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
 from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
 from dataenvgym.sandbox.seccomp import filter_program
-from dataenvgym.sandbox.supervision import Streams, result_of, supervise
+from dataenvgym.sandbox.supervision import Streams, Supervision
 from dataenvgym.sandbox.worker import Prepared, RunSetup, Worker
 
 
@@ -235,7 +235,7 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
         report = prepared.report() or b"?"
         return None if report.startswith(b"D") else prepared.init
 
-    observed = supervise(
+    supervision = Supervision(
         Streams(prepared.stdin, prepared.stdout, prepared.stderr, prepared.fileno()),
         stdin=program.stdin,
         limits=program.limits,
@@ -243,14 +243,15 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
         look=accounting.look,
         at_end=at_end,
     )
+    supervision.run()
     if report.startswith(b"E"):
         raise SandboxError(f"a run could not begin: {report[1:].decode(errors='replace')}")
     if len(report) != 1 + _END.size:
-        if observed.cause is None:
+        if supervision.cause is None:
             raise SandboxError("process 1 of a run was ended from outside")
-        return result_of(observed, wait_status=signal.SIGKILL, memory=accounting.peak)
+        return supervision.result(wait_status=signal.SIGKILL, memory=accounting.peak)
     status, resident = _END.unpack(report[1:])
-    return result_of(observed, wait_status=status, memory=max(accounting.peak, resident))
+    return supervision.result(wait_status=status, memory=max(accounting.peak, resident))
 
 
 def _order(limits: Limits) -> RunSetup:

@@ -11,11 +11,10 @@ the sandbox itself failed, which is not a wrong answer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Literal, Protocol, Self, runtime_checkable
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from dataenvgym.errors import ConfigurationError, first_fault
 from dataenvgym.records import Model
 
 Status = Literal["ok", "error", "timeout", "out_of_memory", "output_limit", "killed"]
@@ -39,18 +38,6 @@ class Limits(Model):
     output: int = Field(default=2**20, ge=0, le=2**50)
     disk: int = Field(default=64 * 2**20, ge=2**20, le=2**50)
     open_files: int = Field(default=256, ge=16, le=2**20)
-
-
-def checked_limits(limits: Limits | Mapping[str, Any]) -> Limits:
-    """Limits from a mapping of their fields, as in a configuration.
-
-    Raises:
-        ConfigurationError: naming the invalid field.
-    """
-    try:
-        return Limits.model_validate(limits)
-    except ValidationError as error:
-        raise ConfigurationError(first_fault(error, "limits")) from None
 
 
 class ExecutionResult(Model):

@@ -6,12 +6,16 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, SandboxError, did_you_mean
+from dataenvgym.errors import ConfigurationError, SandboxError, check_one_of
 from dataenvgym.sandbox.interface import Sandbox
 
-BACKENDS = ("bubblewrap", "unsafe_local")
+BACKENDS = {
+    "bubblewrap": ("dataenvgym.sandbox.bubblewrap", "BubblewrapSandbox"),
+    "unsafe_local": ("dataenvgym.sandbox.unsafe_local", "UnsafeLocalSandbox"),
+}
 
 
 def open_sandbox(
@@ -29,37 +33,20 @@ def open_sandbox(
         ConfigurationError: if the backend cannot work on this machine, with the cause and the
             remedies. Another backend is never used instead.
     """
-    check_backend(backend, workers=workers)
-    factory = backend if callable(backend) else _backend(backend)
+    if workers < 1:
+        raise ConfigurationError(f"workers is {workers}, expected 1 or more")
+    if callable(backend):
+        factory = backend
+    else:
+        check_one_of(BACKENDS, sandbox=backend)
+        module, name = BACKENDS[backend]
+        factory = getattr(import_module(module), name)
     try:
         return factory(workers=workers, **options)
     except TypeError as error:
         if options and "unexpected keyword argument" in str(error):
             raise ConfigurationError(f"sandbox backend {backend!r}: {error}") from None
         raise
-
-
-def check_backend(backend: str | Callable[..., Sandbox], *, workers: int) -> None:
-    """Refuse a backend that does not exist, or an invalid number of workers.
-
-    Raises:
-        ConfigurationError: naming the value, and the existing backends.
-    """
-    if workers < 1:
-        raise ConfigurationError(f"workers is {workers}, expected 1 or more")
-    if not callable(backend) and backend not in BACKENDS:
-        meant = did_you_mean(str(backend), BACKENDS)
-        raise ConfigurationError(f"there is no sandbox backend {backend!r}.{meant}")
-
-
-def _backend(name: str) -> Callable[..., Sandbox]:
-    if name == "bubblewrap":
-        from dataenvgym.sandbox.bubblewrap import BubblewrapSandbox
-
-        return BubblewrapSandbox
-    from dataenvgym.sandbox.unsafe_local import UnsafeLocalSandbox
-
-    return UnsafeLocalSandbox
 
 
 class SharedSandbox:
@@ -75,7 +62,7 @@ class SharedSandbox:
         options: the backend's own.
 
     Raises:
-        ConfigurationError: if the backend does not exist, or workers is not a positive number.
+        ConfigurationError: if the backend does not exist.
     """
 
     def __init__(
@@ -85,7 +72,8 @@ class SharedSandbox:
         workers: int = 2,
         options: Mapping[str, Any] | None = None,
     ):
-        check_backend(backend, workers=workers)
+        if not callable(backend):
+            check_one_of(BACKENDS, sandbox=backend)
         self.backend = backend
         self.workers = workers
         self.options = dict(options or {})

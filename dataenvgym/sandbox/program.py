@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import resource
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -13,7 +12,6 @@ from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.sandbox.interface import Limits
 
 _BLOCK = 4096  # the size of the smallest file
-_MOST_FILES = 16_000  # with folders: as many as the file system of a run can hold
 
 
 _STACK = 8 * 2**20
@@ -48,33 +46,15 @@ def checked_program(
         ConfigurationError: for both or neither of code and command, a command that no system
             can start, a path that leaves the working folder, or more data than the disk holds.
     """
-    if (code is None) == (command is None):
+    if (code is None) == (command is None) or not (command is None or _is_command(command)):
         raise ConfigurationError(
-            f"a run got {'neither' if code is None else 'both'} of code and command, expected "
-            "one: Python source as code=..., or a command line as command=[...]"
-        )
-    argv = tuple(command) if isinstance(command, list | tuple) else ()
-    words = all(isinstance(word, str) for word in argv)
-    if command is not None and not (argv and words and argv[0]):
-        raise ConfigurationError(
-            f"command is {command!r}, expected a program and its arguments, such as "
-            "['bash', '-c', 'ls']"
-        )
-    if unfit := [word for word in argv if "\0" in word or not _is_encodable(word)]:
-        raise ConfigurationError(
-            f"command has an argument with a NUL character or a lone surrogate: {unfit[0]!r:.300}"
+            f"a run got code={code!r:.80} and command={command!r:.300}, expected one of the two: "
+            "Python source, or a program and its arguments such as ['bash', '-c', 'ls'], without "
+            "NUL characters and lone surrogates"
         )
     names = [_inside(path) for path in files]
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ConfigurationError(f"the file {twice[0]!r} is given twice, by different spellings")
-    folders = {str(parent) for name in names for parent in PurePosixPath(name).parents}
-    if clash := sorted(folders.intersection(names)):
-        raise ConfigurationError(f"{clash[0]!r} is both a file and a folder of other files")
-    if len(names) + len(folders) > _MOST_FILES:
-        raise ConfigurationError(
-            f"a run got {len(names)} files in {len(folders)} folders, expected at most "
-            f"{_MOST_FILES} of both together"
-        )
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"a file is given twice, by different spellings: {sorted(files)}")
     placed = tuple(
         (name, _bytes(content)) for name, content in zip(names, files.values(), strict=True)
     )
@@ -86,7 +66,9 @@ def checked_program(
             f"the program and its files take {size} bytes, and the disk of this run "
             f"holds {limits.disk}: give less, or raise Limits.disk"
         )
-    return Program(None if code is None else source, argv, _bytes(stdin), placed, limits)
+    return Program(
+        None if code is None else source, tuple(command or ()), _bytes(stdin), placed, limits
+    )
 
 
 def check_inherited_limits(rlimits: Mapping[str, int], limits: Limits) -> None:
@@ -115,10 +97,8 @@ def check_inherited_limits(rlimits: Mapping[str, int], limits: Limits) -> None:
 
 def _inside(path: str) -> str:
     pure = PurePosixPath(path)
-    impossible = "\0" in path or pure.is_absolute() or ".." in pure.parts or not pure.parts
-    impossible = impossible or not _is_encodable(path)
-    long = any(len(part.encode(errors="replace")) > 255 for part in pure.parts) or len(path) > 1000
-    if impossible or long:
+    leaves = pure.is_absolute() or ".." in pure.parts or not pure.parts
+    if leaves or not _can_be_passed(path):
         raise ConfigurationError(
             f"a file's path is {shorten(path, 300)!r}, expected one relative to the working "
             "folder, without '..', such as 'data/input.txt'"
@@ -126,12 +106,15 @@ def _inside(path: str) -> str:
     return str(pure)
 
 
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+def _is_command(words: object) -> bool:
+    if not isinstance(words, list | tuple) or not words or not words[0]:
         return False
-    return True
+    return all(isinstance(word, str) and _can_be_passed(word) for word in words)
+
+
+def _can_be_passed(text: str) -> bool:
+    """Whether the system takes it as an argument or a path: no NUL, no lone surrogates."""
+    return "\0" not in text and text.encode(errors="ignore").decode() == text
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -37,26 +37,8 @@ class Streams(NamedTuple):
     ended: int
 
 
-class Observed(NamedTuple):
-    """Observations of a run; `cause` is why it was ended, None if it ended by itself."""
-
-    stdout: bytes
-    stderr: bytes
-    seconds: float
-    truncated: bool
-    cause: Status | None
-
-
-def supervise(
-    streams: Streams,
-    *,
-    stdin: bytes,
-    limits: Limits,
-    kill: Callable[[], None],
-    look: Callable[[], Status | None],
-    at_end: Callable[[], int | None],
-) -> Observed:
-    """Supervise a run until it has ended and its output is read; closes our ends of its pipes.
+class Supervision:
+    """Supervises one run.
 
     Args:
         kill: ends all of the run's processes.
@@ -64,18 +46,10 @@ def supervise(
         at_end: called when `streams.ended` has become readable; returns another descriptor to wait
             for, or None if no process of the run is left.
 
-    Raises:
-        SandboxError: if a killed run does not end.
+    Attributes:
+        cause: why it was ended, None if it ended by itself.
     """
-    watch = _Watch(streams, stdin=stdin, limits=limits, kill=kill, look=look, at_end=at_end)
-    try:
-        watch.until_end()
-    finally:
-        watch.close()
-    return watch.observed()
 
-
-class _Watch:
     def __init__(
         self,
         streams: Streams,
@@ -92,7 +66,7 @@ class _Watch:
         self._output: dict[int, list[bytes]] = {streams.stdout: [], streams.stderr: []}
         self._open = set(self._output)
         self._room = limits.output
-        self._cause: Status | None = None
+        self.cause: Status | None = None
         self._truncated = False
         self._start = self._now = time.monotonic()
         self._deadline = self._start + limits.seconds
@@ -108,7 +82,45 @@ class _Watch:
         else:
             self._close_stdin()
 
-    def until_end(self) -> None:
+    def run(self) -> None:
+        """Supervise it until it has ended and its output is read; close our ends of its pipes.
+
+        Raises:
+            SandboxError: if a killed run does not end.
+        """
+        try:
+            self._until_end()
+        finally:
+            if self._stdin >= 0:
+                self._close_stdin()
+            for fd in self._output:
+                os.close(fd)
+
+    def result(self, *, wait_status: int, memory: int) -> ExecutionResult:
+        """The result of the run, afterwards.
+
+        Args:
+            wait_status: of the main process, from `os.wait`.
+            memory: the largest number of bytes in use that was seen.
+        """
+        out, err = (b"".join(chunks) for chunks in self._output.values())
+        code = os.waitstatus_to_exitcode(wait_status)
+        # Python's message about a refused allocation, as the last line; code that prints it itself
+        # only makes its run fail
+        refused = _MEMORY_ERROR.match(err.rstrip().rsplit(b"\n", 1)[-1])
+        ended: Status = "ok" if code == 0 else "out_of_memory" if refused else "error"
+        return ExecutionResult(
+            status=self.cause or ended,
+            stdout=out,
+            stderr=err,
+            return_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            seconds=self._now - self._start,
+            memory=memory,
+            truncated=self._truncated,
+        )
+
+    def _until_end(self) -> None:
         while self._open or not self._over:
             ready = self._poll.poll(self._pause())
             for fd, _ in ready:
@@ -117,10 +129,10 @@ class _Watch:
             if self._over:
                 if self._open and self._has_drained(idle=not ready):
                     return
-            elif self._cause is not None:
+            elif self.cause is not None:
                 if self._patience is not None and self._now > self._patience:
                     raise SandboxError(
-                        f"a run that was ended ({self._cause}) still lives after {_DEATH:.0f} s"
+                        f"a run that was ended ({self.cause}) still lives after {_DEATH:.0f} s"
                     )
             elif self._now >= self._deadline:
                 # A run that keeps the machine so busy that no look came in time is not just slow.
@@ -180,29 +192,19 @@ class _Watch:
             return
         if len(chunk) > self._room:
             chunk, self._truncated = chunk[: self._room], True
-            if self._cause is None:
+            if self.cause is None:
                 self._end("output_limit")
         self._room -= len(chunk)
         self._output[fd].append(chunk)
 
     def _end(self, cause: Status) -> None:
-        self._cause = cause
+        self.cause = cause
         self._patience = time.monotonic() + _DEATH
         self._kill()
 
     def _close_stdin(self) -> None:
         os.close(self._stdin)
         self._stdin = -1
-
-    def close(self) -> None:
-        if self._stdin >= 0:
-            self._close_stdin()
-        for fd in self._output:
-            os.close(fd)
-
-    def observed(self) -> Observed:
-        out, err = (b"".join(chunks) for chunks in self._output.values())
-        return Observed(out, err, self._now - self._start, self._truncated, self._cause)
 
 
 @contextmanager
@@ -220,42 +222,3 @@ def _no_signal_of_pipes() -> Iterator[None]:
 
 
 _MEMORY_ERROR = re.compile(rb"^(\w+\.)*_?\w*MemoryError(:|$)")
-
-
-def result_of(observed: Observed, *, wait_status: int | None, memory: int) -> ExecutionResult:
-    """The result of a run.
-
-    Args:
-        wait_status: of the main process, from `os.wait`; None if its end was not seen.
-        memory: the largest number of bytes in use that was seen.
-    """
-    code = None if wait_status is None else os.waitstatus_to_exitcode(wait_status)
-    return ExecutionResult(
-        status=_status(observed, code),
-        stdout=observed.stdout,
-        stderr=observed.stderr,
-        return_code=code if code is not None and code >= 0 else None,
-        signal=-code if code is not None and code < 0 else None,
-        seconds=observed.seconds,
-        memory=memory,
-        truncated=observed.truncated,
-    )
-
-
-def _status(observed: Observed, code: int | None) -> Status:
-    if observed.cause is not None:
-        return observed.cause
-    if code == 0:
-        return "ok"
-    if code is not None and _ran_out_of_memory(observed.stderr):
-        return "out_of_memory"
-    return "error"
-
-
-def _ran_out_of_memory(stderr: bytes) -> bool:
-    """Whether the last line is Python's message about a refused allocation.
-
-    Code may print such a line itself, but that only makes its run fail.
-    """
-    lines = stderr.rstrip().rsplit(b"\n", 1)
-    return _MEMORY_ERROR.match(lines[-1]) is not None

@@ -25,7 +25,7 @@ import psutil
 from dataenvgym.errors import SandboxError
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Status
 from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
-from dataenvgym.sandbox.supervision import Streams, result_of, supervise
+from dataenvgym.sandbox.supervision import Streams, Supervision
 
 # A program of its own: no code of ours may run between a fork and an exec if there are threads.
 _START = """
@@ -146,7 +146,7 @@ class _Run:
         waiter = threading.Thread(target=_tell_when_ended, args=(process, tell_end), daemon=True)
         waiter.start()
         try:
-            observed = supervise(
+            supervision = Supervision(
                 Streams(our_in, our_out, our_err, ended),
                 stdin=self._program.stdin,
                 limits=self._program.limits,
@@ -154,13 +154,14 @@ class _Run:
                 look=self._look,
                 at_end=lambda: self._kill(process),
             )
+            supervision.run()
         finally:
             self._kill(process)
             waiter.join()
             os.close(ended)
         code = process.returncode
         status = -code if code < 0 else code << 8
-        return result_of(observed, wait_status=status, memory=self._peak)
+        return supervision.result(wait_status=status, memory=self._peak)
 
     def _command_line(self) -> list[str]:
         program = self._program

@@ -15,15 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("backend", "options", "said"),
     [
-        ("bublewrap", {}, r"no sandbox backend 'bublewrap'.*bubblewrap'\?"),
+        ("bublewrap", {}, "mean 'bubblewrap'"),
         ("unsafe_local", {"workers": 0}, "workers is 0"),
         ("unsafe_local", {"packages": True}, r"'unsafe_local'.*'packages'"),
-        # another one is never taken in its place
-        (
-            "bubblewrap",
-            {},
-            r"apt-get install bubblewrap.*backend='unsafe_local' \(in the configura",
-        ),
+        ("bubblewrap", {}, "apt-get install"),  # another one is never taken in its place
     ],
 )
 def test_a_sandbox_that_cannot_be_opened_is_refused_with_the_way_out(

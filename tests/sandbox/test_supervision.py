@@ -5,7 +5,7 @@ import os
 import pytest
 
 from dataenvgym.sandbox import Limits
-from dataenvgym.sandbox.supervision import Streams, supervise
+from dataenvgym.sandbox.supervision import Streams, Supervision
 
 
 def test_existing_output_is_read_even_late(monkeypatch):
@@ -16,7 +16,7 @@ def test_existing_output_is_read_even_late(monkeypatch):
     (_, stdin), (stdout, write), (stderr, _), (ended, end) = pipes
     os.write(write, b"x" * 99)
     os.close(end)
-    seen = supervise(
+    watch = Supervision(
         Streams(stdin, stdout, stderr, ended),
         stdin=b"",
         limits=Limits(),
@@ -24,9 +24,10 @@ def test_existing_output_is_read_even_late(monkeypatch):
         look=lambda: None,
         at_end=lambda: None,
     )
+    watch.run()
     for left in (pipes[0][0], write, pipes[2][1], ended):
         os.close(left)
-    assert (seen.stdout, seen.cause) == (b"x" * 99, None)
+    assert watch.result(wait_status=0, memory=0).stdout == b"x" * 99
 
 
 @pytest.mark.parametrize(("exceeded", "cause"), [("killed", "killed"), (None, "timeout")])
@@ -39,7 +40,7 @@ def test_a_limit_exceeded_at_the_deadline_is_the_cause(monkeypatch, exceeded, ca
         for fd in (write, wrote, end):
             os.close(fd)
 
-    seen = supervise(
+    watch = Supervision(
         Streams(stdin, stdout, stderr, ended),
         stdin=b"",
         limits=Limits(seconds=0.01),
@@ -47,5 +48,6 @@ def test_a_limit_exceeded_at_the_deadline_is_the_cause(monkeypatch, exceeded, ca
         look=lambda: exceeded,
         at_end=lambda: None,
     )
+    watch.run()
     os.close(ended)
-    assert seen.cause == cause
+    assert watch.cause == cause

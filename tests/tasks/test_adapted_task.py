@@ -61,7 +61,7 @@ def test_a_task_that_offers_nothing_has_a_name_one_split_and_a_plain_domain():
     ],
 )
 def test_a_missing_method_of_a_task_is_named_where_it_is_needed(ask, named):
-    with pytest.raises(ConfigurationError, match=f"Namespace has no .*`{named}`"):
+    with pytest.raises(ConfigurationError, match=f"has no .*`{named}`"):
         ask(task_of(theirs()))
 
 

@@ -131,7 +131,7 @@ def test_files_of_a_dataset_are_found_in_its_cache_without_the_network(tmp_path,
         for name, file in (("a", "a.jsonl"), ("b", "more/b.jsonl.gz"))
         for n in (1, 2)
     ]
-    with pytest.raises(ConfigurationError, match=r"'b.jsonl' of dataset 'my/set' could not be"):
+    with pytest.raises(ConfigurationError, match=r"'b.jsonl' of dataset"):
         list(read_rows(HubDataset(dataset="my/set", files=("b.jsonl",))))
 
 

@@ -21,7 +21,7 @@ from dataenvgym.records import (
     TaskInstance,
 )
 from dataenvgym.records.tool_formats import said_in
-from dataenvgym.sandbox.interface import checked_limits
+from dataenvgym.sandbox.interface import Limits
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.domain import Domain, each_answer, last_reply, question_of, report_on
 from dataenvgym.tasks.scoring.code.extraction import extract_code
@@ -50,7 +50,7 @@ class CodeDomain(Domain):
     ) -> None:
         self._known = known
         self._options = options
-        self.limits = checked_limits(options.limits)
+        self.limits = Limits.model_validate(options.limits)
         self.sandbox = SharedSandbox(
             options.sandbox,
             workers=options.workers,

@@ -18,7 +18,6 @@ from dataenvgym.errors import shorten
 from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
-from dataenvgym.sandbox.interface import checked_limits
 from dataenvgym.sandbox.opening import SharedSandbox
 from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
@@ -89,7 +88,7 @@ class CodeEnvironment(TaskEnvironment):
             template=options.template,
             render_mode=render_mode,
         )
-        self.limits = checked_limits(options.limits)
+        self.limits = Limits.model_validate(options.limits)
         self.feedback = options.feedback
         self.message_limit = options.message_limit
         self._owns_sandbox = shared is None
