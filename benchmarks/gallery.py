@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dataenvgym.runs.episodes.plots import default_settings, png_of
+from dataenvgym.runs.plots import COLORS, default_settings, png_of
 from dataenvgym.storage import read_json, write_bytes
-from dataenvgym.studies.plots import COLORS, draw_suite, styles_of
+from dataenvgym.studies.plots import draw_suite, styles_of
 from dataenvgym.studies.results import StudyResults, TaskResult
 
 

@@ -155,7 +155,7 @@ def draw(measured: Sequence[Measured], path: Path) -> None:
     """Draw the validation curves of both policies, a panel for each task."""
     from matplotlib.figure import Figure
 
-    from dataenvgym.runs.episodes.plots import default_settings, png_of
+    from dataenvgym.runs.plots import default_settings, png_of
 
     n_columns = min(5, len(measured))
     n_rows = -(-len(measured) // n_columns)

@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import Costs, add_costs
-from dataenvgym.runs.documents import Document, File, Line, Table, show
+from dataenvgym.runs.documents import Document, File, Line, Row, Table, show, table
 from dataenvgym.runs.evaluation.comparison import EvaluationComparison, compare_evaluations
 from dataenvgym.runs.evaluation.summary import EvaluationSummary
 from dataenvgym.runs.texts import (
@@ -29,41 +29,40 @@ from dataenvgym.tasks.metrics.usage import StudentUsage
 
 def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -> Table:
     """The scores by skill and in all, with columns for these (or all) named scores."""
-    named = [*report.scores] if names is None else names
     parts: list[SkillReport | PerformanceReport] = [s for s in report.skills if s.skill]
-    rows = []
+    rows: list[Row] = []
     for part in (*parts, report):
         heads = ("all", "") if isinstance(part, PerformanceReport) else (part.category, part.skill)
         rows.append(
-            [
-                *(one_line(head or "", 40) for head in heads),
-                score(part.score),
-                score(part.accuracy),
-                *(score(part.scores.get(name)) for name in named),
-                part.n,
-                by_fault(part.n_errors, part.faults) if part.n_errors else "",
-            ]
+            {
+                "category": one_line(heads[0] or "", 40),
+                "skill": one_line(heads[1] or "", 40),
+                "score": part.score,
+                "accuracy": part.accuracy,
+                **{
+                    ("named", one_line(name, 40)): part.scores.get(name)
+                    for name in (report.scores if names is None else names)
+                },
+                "n": part.n,
+                "errors": by_fault(part.n_errors, part.faults) if part.n_errors else None,
+            }
         )
-    columns = ("category", "skill", "score", "accuracy", *(one_line(n, 40) for n in named))
-    return Table((*columns, "n", "errors"), rows, texts=2, total=True)
+    return table(rows, texts=2, total=True)
 
 
 def metric_table(results: Sequence[MetricResult]) -> Table:
-    """One row for each metric; columns that would be empty are left out."""
-    rows = [
+    """One row for each metric."""
+    return table(
         {
             "metric": r.name,
             "value": score(r.value, 4),
-            "95%": "" if r.half_width is None else f"± {r.half_width:.4f}",
-            "sd": "" if r.sd is None else f"{r.sd:.4f}",
-            "instances": str(r.n),
-            "left out": str(r.left_out or ""),
+            "95%": None if r.half_width is None else f"± {r.half_width:.4f}",
+            "sd": None if r.sd is None else f"{r.sd:.4f}",
+            "instances": r.n,
+            "left out": r.left_out or None,
         }
         for r in results
-    ]
-    usual = ("metric", "value", "95%", "instances")
-    names = [n for n in rows[0] if n in usual or any(row[n] for row in rows)] if rows else usual
-    return Table(names, [[row[name] for name in names] for row in rows])
+    )
 
 
 def judge_lines(results: Sequence[MetricResult]) -> list[str]:
@@ -97,46 +96,43 @@ def change_table(before: Sequence[MetricResult], after: Sequence[MetricResult]) 
 def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
     """One row for each evaluation, and the mean if each has a task of its own."""
     named = dict.fromkeys(name for row in rows for name in row.metrics)
-    first: tuple[str, ...] = ("accuracy", "pass@k", "majority@k")
+    last: tuple[str, ...] = ("no answer", "errors")
+    first: tuple[str, ...] = ("pass@k", "majority@k")
     order = [name for name in first if name in named]
-    order += [name for name in named if name not in (*order, "no answer", "errors")]
-    order += ["no answer", "errors"]
+    order += [name for name in named if name not in ("accuracy", *first, *last)]
     heads = ("task", "split", *["student"] * (len({row.student for row in rows}) > 1))
-    cells: list[list[object]] = []
+    cells: list[Row] = []
     for row in rows:
-        found = [row.metrics.get(name) for name in order]
-        half = found[0].half_width if found[0] is not None else None
-        accuracy, *others = ("" if one is None else score(one.value) for one in found)
+        values = {name: row.metrics[name].value if name in row.metrics else None for name in named}
+        accuracy = row.metrics.get("accuracy")
+        half = None if accuracy is None else accuracy.half_width
         tokens = None if row.usage is None else row.usage.tokens_each
         cells.append(
-            [
-                *(one_line(getattr(row, head), 30) for head in heads),
-                row.problems,
-                row.samples,
-                score(row.score),
-                accuracy,
-                "" if half is None else f"± {half:.3f}",
-                *others,
-                "-" if tokens is None else f"{tokens:.0f}",
-                "-" if row.usage is None else f"{row.usage.seconds:.1f}",
-            ]
+            {
+                **{head: one_line(getattr(row, head), 30) for head in heads},
+                "n": row.problems,
+                "samples": row.samples,
+                "score": row.score,
+                "accuracy": values.get("accuracy"),
+                "95%": None if half is None else f"± {half:.3f}",
+                **{("named", one_line(name, 30)): values.get(name) for name in (*order, *last)},
+                "tokens": None if tokens is None else f"{tokens:.0f}",
+                "seconds": None if row.usage is None else f"{row.usage.seconds:.1f}",
+            }
         )
     if has_mean := len(rows) > 1 and len({(row.task, row.split) for row in rows}) == len(rows):
-        found_of = [[row.metrics.get(name) for row in rows] for name in order]
-        means = [_mean([None if one is None else one.value for one in of]) for of in found_of]
-        accuracy, *others = ("" if value is None else score(value) for value in means)
         seconds = [row.usage.seconds for row in rows if row.usage is not None]
-        cells.append(["mean", *[""] * len(heads[1:]), "", "", score(_mean([r.score for r in rows])),
-                      accuracy, "", *others, "",
-                      f"{sum(seconds):.1f}" if seconds else "-"])  # fmt: skip
-    names = (*heads, "n", "samples", "score", "accuracy", "95%",
-             *(one_line(name, 30) for name in order[1:]), "tokens", "seconds")  # fmt: skip
-    return Table(names, cells, texts=len(heads), total=has_mean)
+        cells.append(
+            {name: _mean([one[name] for one in cells]) for name in cells[0]}
+            | dict.fromkeys((*heads, "n", "samples"), "")
+            | {"task": "mean", "seconds": f"{sum(seconds):.1f}" if seconds else None}
+        )
+    return table(cells, texts=len(heads), total=has_mean)
 
 
-def _mean(found: Sequence[float | None]) -> float | None:
+def _mean(found: Sequence[object]) -> float | None:
     """The mean over all evaluations; None unless each has a value."""
-    values = [each for each in found if each is not None]
+    values = [each for each in found if isinstance(each, float)]
     return sum(values) / len(values) if values and len(values) == len(found) else None
 
 

@@ -7,25 +7,19 @@ and better in one of both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.runs.documents import File, Table, show
-from dataenvgym.runs.episodes.plots import default_settings, png_of
-from dataenvgym.runs.texts import score
+from dataenvgym.runs.documents import File, Table, show, table
+from dataenvgym.runs.plots import COLORS, QUIET, finish, panels, png_of
 from dataenvgym.storage import read_model, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
 from dataenvgym.workspace import check_format
 
-AXES = {"cents": "US cents for a problem", "seconds": "seconds for a problem"}
-_FRONT, _OTHER = "#0072B2", "#6b7280"
 
-
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One evaluation.
 
     Attributes:
@@ -103,17 +97,16 @@ def pareto(
     points = [read_point(folder, by) for folder in folders]
     best = front(points)
     rows = [
-        (
-            point.name,
-            score(point.accuracy),
-            "unknown" if point.spent is None else f"{point.spent:.6g}",
-            "" if point.kept is None else score(point.kept),
-            "on the front" if point in best else "",
-        )
+        {
+            "evaluation": point.name,
+            "accuracy": point.accuracy,
+            by: "unknown" if point.spent is None else f"{point.spent:.6g}",
+            "preference kept": point.kept,
+            "": "on the front" if point in best else "",
+        }
         for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name))
     ]
-    columns = ("evaluation", "accuracy", by, "preference kept", "")
-    document: list[Table | File] = [Table(columns, rows)]
+    document: list[Table | File] = [table(rows)]
     if plot is not None:
         draw(points, Path(plot), by)
         document.append(File(Path(plot), "the plot"))
@@ -122,19 +115,15 @@ def pareto(
 
 def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:
     """Draw accuracy against cost to `path` (PNG), atomically, with the front as a line."""
-    from matplotlib.figure import Figure
-
     best = front(points)
-    with default_settings():
-        figure = Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
-        axes = figure.subplots()
+    with panels([1.0], (7.5, 4.8)) as (figure, ((axes,),)):
         axes.plot([p.spent or 0.0 for p in best], [p.accuracy for p in best],
-                  drawstyle="steps-post", color=_FRONT, linewidth=1.4, zorder=2)  # fmt: skip
+                  drawstyle="steps-post", color=COLORS[0], linewidth=1.4, zorder=2)  # fmt: skip
         known = [(p.spent, p.accuracy, p) for p in points if p.spent is not None]
         known.sort(key=lambda each: each[:2])
         middle = known[-1][0] / 2 if known else 0.0
         for i, (spent, accuracy, point) in enumerate(known):
-            color = _FRONT if point in best else _OTHER
+            color = COLORS[0] if point in best else QUIET
             axes.plot(spent, accuracy, "o", color=color, zorder=3)
             # names stay in the picture, and those of neighbors apart
             is_near = any(
@@ -145,10 +134,9 @@ def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:
             axes.annotate(point.name, (spent, accuracy), (x, 6 if is_near else -11), ha=side,
                           textcoords="offset points", fontsize=9, color=color,
                           parse_math=False)  # fmt: skip
-        axes.set_xlabel(AXES[by])
-        axes.set_ylabel("accuracy")
         axes.set_ylim(-0.02, 1.05)
         axes.margins(x=0.2)
-        axes.grid(color="#e5e7eb", linewidth=0.8)
-        axes.spines[["top", "right"]].set_visible(False)
+        finish(
+            axes, f"{'US cents' if by == 'cents' else by} for a problem", "accuracy", grid="both"
+        )
     write_bytes(path, png_of(figure))

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rich import box
 from rich import table as rich_table
@@ -22,6 +22,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+Row = Mapping[Any, object]
+"""The cells of a row by the names of their columns."""
 Style = Literal["text", "title", "section", "note", "warning", "good", "bad"]
 _LOOKS = {"title": "bold", "section": "bold cyan", "note": "dim", "warning": "yellow",
           "good": "green", "bad": "red"}  # fmt: skip
@@ -41,6 +43,8 @@ class Line(NamedTuple):
 class Table(NamedTuple):
     """Columns of texts, then columns of numbers.
 
+    In a cell, None is shown as a dash, and a float with three digits.
+
     Attributes:
         texts: the number of columns of texts.
         total: True if the last row sums up the others.
@@ -51,6 +55,19 @@ class Table(NamedTuple):
     title: str = ""
     texts: int = 1
     total: bool = False
+
+
+def table(rows: Iterable[Row], title: str = "", *, texts: int = 1, total: bool = False) -> Table:
+    """A table of rows by the names of their columns; a column without any value is left out.
+
+    A name may be a tuple, of which the last one is shown: so a user's name never meets another one.
+    """
+    rows = list(rows)
+    known = dict.fromkeys(name for row in rows for name in row)
+    names = [name for name in known if any(row.get(name) is not None for row in rows)]
+    cells = [[row.get(name) for name in names] for row in rows]
+    heads = [name if isinstance(name, str) else name[-1] for name in names]
+    return Table(heads, cells, title, texts, total)
 
 
 class Quote(NamedTuple):
@@ -120,7 +137,7 @@ def _fitting(table: Table, width: int | None) -> Iterator[rich_table.Table]:
 
     Without a width, all of it, each cell on one line.
     """
-    cells = [[plain(str(cell)) for cell in row] for row in (table.names, *table.rows)]
+    cells = [[plain(_cell(cell)) for cell in row] for row in (table.names, *table.rows)]
     widths = [2 + max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     room = math.inf
     if width is not None:
@@ -178,7 +195,7 @@ def _block(part: str | Line | Table | Quote | File) -> str:
 
 def inline(text: object) -> str:
     """A text on one line of Markdown, or in a cell of a table."""
-    line = " ".join(plain(str(text)).split())
+    line = " ".join(plain(_cell(text)).split())
     return re.sub(r"([\\`*_{}\[\]<|#])", r"\\\1", line)
 
 
@@ -187,6 +204,12 @@ def as_json(document: Document) -> str:
     parts = (Line(part) if isinstance(part, str) else part for part in document)
     found = [{"kind": type(part).__name__.lower(), **part._asdict()} for part in parts]
     return json.dumps(found, indent=1, default=str)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def html(document: Document) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dataenvgym.errors import shorten
 from dataenvgym.records import Conversation, Message, Refusal, TrainingDatum
 from dataenvgym.runs.documents import plain
@@ -23,6 +25,14 @@ def change(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:+.{digits}f}"
 
 
+def gain(found: Estimate, sign: str = "+") -> str | None:
+    """`+0.042 ±0.010`: a mean difference and half of its 95% interval; None without a mean."""
+    if found.mean is None:
+        return None
+    half = "" if found.half_width is None else f" ±{found.half_width:.3f}"
+    return f"{found.mean:{sign}.3f}{half}"
+
+
 def interval(found: Estimate | None) -> str:
     """`+0.012 to +0.034`: the 95% interval, or a dash without one."""
     if found is None or found.low is None or found.high is None:
@@ -33,6 +43,11 @@ def interval(found: Estimate | None) -> str:
 def difference(after: float | None, before: float | None) -> float | None:
     """`after - before`, or None if one of them is None."""
     return None if after is None or before is None else after - before
+
+
+def dollars(cost: float | None) -> str:
+    """`$0.0120`, or `cost unknown`."""
+    return "cost unknown" if cost is None else f"${cost:.4f}"
 
 
 def several(n: int, noun: str) -> str:
@@ -48,9 +63,10 @@ def minutes(seconds: float) -> str:
     return f"{whole} min" if whole < 100 else f"{whole / 60:.1f} h"
 
 
-def counts(numbers: dict[str, int]) -> str:
-    """`3 duplicate, 1 near_duplicate`, or `0`."""
-    return ", ".join(f"{n} {name}" for name, n in sorted(numbers.items())) or "0"
+def counts(numbers: Mapping[str, float]) -> str:
+    """`3 duplicate, 1.5 near_duplicate`, or `0`."""
+    shown = ((name, str(round(n, 1)).removesuffix(".0")) for name, n in sorted(numbers.items()))
+    return ", ".join(f"{n} {name}" for name, n in shown) or "0"
 
 
 def by_fault(n_errors: int, faults: dict[str, int]) -> str:

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dataenvgym.runs.documents import Document, Line, Table
-from dataenvgym.runs.texts import minutes, several
+from dataenvgym.runs.texts import minutes, score, several
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.executors.interface import build_executor
 from dataenvgym.studies.noise import Measure, NoiseModel, read_noise, suite_sd
 from dataenvgym.studies.plan import StudyPlan
 from dataenvgym.studies.racing import simulated_share
 from dataenvgym.studies.statistics import Test, choose_test, detectable_effect
-from dataenvgym.studies.tables import number
 
 _MOST_SEEDS = 100
 
@@ -110,25 +109,6 @@ def budget_warnings(plan: StudyPlan) -> list[str]:
     return found
 
 
-def budget_notes(plan: StudyPlan) -> list[str]:
-    """The smallest difference that the study can find; nothing with --looking-for."""
-    n = len(plan.grid.seeds)
-    suite, tasks = (
-        [budget for budget in found.values() if isinstance(budget, _Budget)]
-        for found in (_budgets(plan), _budgets(plan, by_task=True))
-    )
-    budgets = suite or tasks
-    if plan.looking_for is not None or not budgets or len(plan.grid.strategies) < 2:
-        return []
-    least = [(of.measure, of.least(n)) for of in budgets]
-    shown = ", ".join(
-        f"none in {what}" if d is None else f"{number(d)} or more in {what}" for what, d in least
-    )
-    return [
-        f"Differences that {several(n, 'seed')} find with 80% power, by the noise models: {shown}."
-    ]
-
-
 def plan_report(plan: StudyPlan) -> Document:
     """A table for each task with a noise model and for the suite's score, and notes."""
     notes: list[str] = []
@@ -161,7 +141,7 @@ def plan_report(plan: StudyPlan) -> Document:
 
 
 def _shown(least: float | None) -> str:
-    return "none" if least is None else number(least)
+    return "none" if least is None else score(least)
 
 
 def _seed_rows(plan: StudyPlan) -> list[tuple[int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dataenvgym.runs.texts import counts
 from dataenvgym.studies.results import (
     RunMeasures,
     StrategyResult,
@@ -30,11 +31,6 @@ def _gain(one: StrategyResult, task: TaskResult) -> float | None:
 def ceiling_title(ceiling: StrategyResult, task: TaskResult) -> str:
     """The ceiling's title: "ceiling", or "not a ceiling" if a strategy gained more."""
     return "not a ceiling" if stronger_than(ceiling, task) else "ceiling"
-
-
-def errors_text(errors: Mapping[str, float]) -> str:
-    """`2.5 environment, 1 user`, or `0`."""
-    return ", ".join(f"{round(n, 1):g} {name}" for name, n in errors.items()) or "0"
 
 
 def study_warnings(
@@ -114,7 +110,7 @@ def _of_results(task: TaskResult) -> Iterator[str]:
     if task.floor is not None:
         errors = {"no teaching": task.floor.errors, **errors}
     if len({sum(found.values()) for found in errors.values()}) > 1:
-        shown = "; ".join(f"{name} {errors_text(found)}" for name, found in errors.items())
+        shown = "; ".join(f"{name} {counts(found)}" for name, found in errors.items())
         yield (
             "some students have more errors than others, and instances with an error do not count "
             f"in scores. Errors in a run: {shown}."

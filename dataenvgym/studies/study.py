@@ -26,7 +26,7 @@ from dataenvgym.runs.documents import show
 from dataenvgym.runs.episodes.report import write_missing_report
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.runs.texts import counts
-from dataenvgym.studies.budget import budget_notes, budget_warnings
+from dataenvgym.studies.budget import budget_warnings
 from dataenvgym.studies.comparison import (
     Difference,
     allowed,
@@ -311,7 +311,7 @@ class Study:
         race = self.race() if plan.race else None
         before = None if race else read_state(self.directory)
         is_broken_off = before is not None and before.race
-        notes = [] if race else budget_notes(plan)
+        notes: list[str] = []
         needed = {cell.directory for cell in due}
         if unused := sum(c.is_finished for c in plan.cells if c.directory not in needed):
             notes.append(f"{unused} finished episodes after the stops are not used.")

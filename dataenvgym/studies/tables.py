@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.runs.documents import Document, File, Line, Quote, Table, markdown
-from dataenvgym.runs.texts import change, one_line, score, several
+from dataenvgym.runs.documents import Document, File, Line, Quote, Row, Table, markdown, table
+from dataenvgym.runs.texts import change, counts, gain, one_line, score, several
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.studies.aggregate import Interval, SuiteScores
-from dataenvgym.studies.notes import ceiling_title, errors_text
+from dataenvgym.studies.notes import ceiling_title
 from dataenvgym.studies.plots import draw_study
 from dataenvgym.studies.racing import Race, Standing
-from dataenvgym.studies.results import StudyResults, TaskResult
+from dataenvgym.studies.results import COMPARED, StudyResults, TaskResult
 from dataenvgym.studies.statistics import LEVEL
 from dataenvgym.tasks.metrics.estimators import Estimate
 
@@ -90,81 +89,78 @@ def _smallest_p(results: StudyResults) -> Iterator[str]:
 
 
 def _scores(task: TaskResult, title: str) -> Table:
-    """The gains of each strategy; a column of a measure that is always 0 is left out."""
+    """The gains of each strategy, and of the floor."""
     asked = any(one.measures["requests"].mean for one in task.strategies)
-    named = sorted({name for one in task.strategies for name in one.score_gains})
-    more = {
-        name: (measure, digits)
-        for name, measure, digits in (("forgotten", "forgetting", 3), ("refused", "n_refused", 1))
-        if any(one.measures.get(measure, _NONE).mean for one in task.strategies)
-    }
-    has_errors = any(one.errors for one in task.strategies) or (task.floor and task.floor.errors)
-    names = ["strategy", "n", "test gain", "noise", "valid. gain", "area", "records"]
-    names += [*["calls", "cost"] * asked, *(one_line(name, 20) for name in named), *more, "sec."]
-    names += ["errors"] * bool(has_errors)
-    rows = []
+    rows: list[Row] = []
     for one in task.strategies:
-        measures, cost = one.measures, one.measures["cost"].mean
-        is_ceiling = one.role == "ceiling"
-        row = [
-            one.name + (f" ({ceiling_title(one, task)})" if is_ceiling else ""),
-            f"{len(one.seeds)}{'*' if one.missing else ''}",
-            _gain(measures["test_gain"]),
-            number(one.noise_floor),
-            _gain(measures["val_gain"]),
-            _gain(measures["area"]),
-            number(measures["records"].mean, digits=0),
-        ]
-        if asked:
-            row.append(number(measures["requests"].mean, digits=0))
-            row.append("?" if cost is None else f"${cost:.2f}")
-        row += [_gain(one.score_gains.get(name, _NONE)) for name in named]
-        row += [number(measures[m].mean, digits=digits) for m, digits in more.values()]
-        row.append(number(measures["seconds"].mean, digits=0))
-        rows.append([*row, *[errors_text(one.errors)] * bool(has_errors)])
+        name = one.name + (f" ({ceiling_title(one, task)})" if one.role == "ceiling" else "")
+        means = {measure: found.mean for measure, found in one.measures.items()}
+        cost = means["cost"]
+        rows.append(
+            {
+                "strategy": name,
+                "n": f"{len(one.seeds)}{'*' if one.missing else ''}",
+                "test gain": gain(one.measures["test_gain"]),
+                "noise": one.noise_floor,
+                "valid. gain": gain(one.measures["val_gain"]),
+                "area": gain(one.measures["area"]),
+                "records": score(means["records"], 0),
+                "calls": score(means["requests"], 0) if asked else None,
+                "cost": ("?" if cost is None else f"${cost:.2f}") if asked else None,
+                **{("named", one_line(name, 20)): gain(of) for name, of in one.score_gains.items()},
+                "forgotten": means.get("forgetting") or None,
+                "refused": score(means["n_refused"], 1) if means.get("n_refused") else None,
+                "sec.": score(means["seconds"], 0),
+                "errors": counts(one.errors) if one.errors else None,
+            }
+        )
     if task.floor is not None:
-        test = "-" if task.floor.test_score is None else "+.000"
-        row = ["no teaching (floor)", "", test, "", "+.000", "+.000", "0", *["0", "0"] * asked]
-        row += ["+.000"] * len(named)
-        row += [number(0.0, digits=digits) for _, digits in more.values()]
-        rows.append([*row, "", *[errors_text(task.floor.errors)] * bool(has_errors)])
-    return Table(names, rows, title)
+        zero = change(0.0)
+        test = None if task.floor.test_score is None else zero
+        errors = counts(task.floor.errors) if task.floor.errors else None
+        rows.append({"strategy": "no teaching (floor)", "n": "", "test gain": test,
+                     "valid. gain": zero, "area": zero, "records": 0,
+                     "errors": errors})  # fmt: skip
+    return table(rows, title)
 
 
 def _comparisons(task: TaskResult, title: str) -> Table:
-    names = ("strategy", "n", "test", "noise", "p", "Holm", "valid.", "Holm", "area", "Holm")
-    rows = []
+    rows: list[Row] = []
     for one in task.strategies:
         if one.comparisons:
-            test, val, area = (one.comparisons[m] for m in ("test_gain", "val_gain", "area"))
-            holm = [
-                _p(c.p_holm) + "*" * (c.p_holm is not None and c.p_holm <= LEVEL)
-                for c in (test, val, area)
-            ]
-            cells = (one.name, str(len(val.seeds)), _gain(test.difference),
-                     number(test.noise_floor), _p(test.p), holm[0], _gain(val.difference), holm[1],
-                     _gain(area.difference), holm[2])  # fmt: skip
-            rows.append(cells)
-    return Table(names, rows, title)
+            test, val, area = (one.comparisons[measure] for measure in COMPARED)
+            rows.append(
+                {
+                    "strategy": one.name,
+                    "n": len(val.seeds),
+                    "test": gain(test.difference),
+                    "noise": test.noise_floor,
+                    "p": _p(test.p),
+                    "Holm": _p(test.p_holm, LEVEL),
+                    "valid.": gain(val.difference),
+                    ("valid.", "Holm"): _p(val.p_holm, LEVEL),
+                    "area": gain(area.difference),
+                    ("area", "Holm"): _p(area.p_holm, LEVEL),
+                }
+            )
+    return table(rows, title)
 
 
 def _race(race: Race) -> Table:
     rows = [
-        (
-            one.strategy,
-            f"{one.seeds} of {race.planned}",
-            number(one.mean, "+"),
-            _OUTCOMES[one.state],
-            one.other or "",
-            "" if one.difference is None else number(one.difference, "+"),
-            "" if one.low is None else f"[{number(one.low, '+')}, {number(one.high, '+')}]",
-            "" if one.e is None else f"{one.e:.3g}",
-        )
+        {
+            "strategy": one.strategy,
+            "seeds": f"{one.seeds} of {race.planned}",
+            "score": change(one.mean),
+            "outcome": _OUTCOMES[one.state],
+            "compared with": one.other,
+            "difference": None if one.difference is None else change(one.difference),
+            "95%, any time": None if one.low is None else f"{one.low:+.3f} to {one.high:+.3f}",
+            "e": None if one.e is None else f"{one.e:.3g}",
+        }
         for one in race.standings
     ]
-    names = ("strategy", "seeds", "score", "outcome", "compared with", "difference",
-             "95%, any time", "e")  # fmt: skip
-    return Table(names, rows, "race")
+    return table(rows, "race")
 
 
 def standing_text(one: Standing) -> str:
@@ -178,54 +174,51 @@ def standing_text(one: Standing) -> str:
 
 def _suite(suite: SuiteScores, base: str) -> Iterator[Table]:
     means = {one.strategy: suite.ranking.get(one.strategy, _NONE) for one in suite.overall}
-    if ranked := sorted(suite.overall, key=lambda one: -(means[one.strategy].mean or 0.0)):
-        rows = []
-        for one in ranked:
-            better = one.improvement.get(base)
-            chance = ("", "") if better is None else (number(better.value), _range(better))
-            mean, middle = _gain(means[one.strategy], ""), number(one.iqm.value)
-            rows.append((one.strategy, str(one.n), mean, middle, _range(one.iqm), *chance))
-        chance_of = f"P(> {one_line(base, 20)})"
-        names = ("strategy", "runs", "mean", "IQM", "95%", chance_of, "95%")
-        title = "suite: scores, from floor (0) to ceiling (1), and ranking by mean"
-        yield Table(names, rows, title)
+    title = "suite: scores, from floor (0) to ceiling (1), and ranking by mean"
+    ranked = sorted(suite.overall, key=lambda one: -(means[one.strategy].mean or 0.0))
+    chance = f"P(> {one_line(base, 20)})"
+    rows = [
+        {
+            "strategy": one.strategy,
+            "runs": one.n,
+            "mean": gain(means[one.strategy], sign=""),
+            "IQM, 95%": _range(one.iqm),
+            f"{chance}, 95%": _range(one.improvement.get(base)),
+        }
+        for one in ranked
+    ]
+    if rows:
+        yield table(rows, title)
     if suite.pairs:
         apart = sum(pair.told_apart for pair in suite.pairs)
         title = f"suite: pairs told apart: {apart} of {len(suite.pairs)} at Holm .05"
         if suite.rank_agreement is not None:
             title += f"; Kendall's tau of two halves of the seeds: {suite.rank_agreement:.2f}"
         pairs = [
-            (one.better, one.other, str(one.difference.n), _gain(one.difference), _p(one.p),
+            (one.better, one.other, one.difference.n, gain(one.difference), _p(one.p),
              _p(one.p_holm) + "*" * one.told_apart)
             for one in suite.pairs
         ]  # fmt: skip
         yield Table(("better", "other", "n", "difference", "p", "Holm"), pairs, title, texts=2)
-    strategies = list(dict.fromkeys(s.strategy for of in suite.by_task.values() for s in of))
-    by_task = []
-    for task, found in suite.by_task.items():
-        iqm = {one.strategy: f"{number(one.iqm.value)} {_range(one.iqm)}" for one in found}
-        by_task.append((task, *(iqm.get(name, "-") for name in strategies)))
-    yield Table(("task", *strategies), by_task, "suite: scores by task")
+    by_task = [
+        {"task": task, **{one.strategy: _range(one.iqm) for one in found}}
+        for task, found in suite.by_task.items()
+    ]
+    yield table(by_task, "suite: scores by task")
 
 
-def _gain(found: Estimate, sign: str = "+") -> str:
-    half = "" if found.half_width is None else f" ±{number(found.half_width)}"
-    return number(found.mean, sign) + half
+def _range(found: Interval | None) -> str | None:
+    if found is None:
+        return None
+    known = "" if found.low is None else f" [{score(found.low)}, {score(found.high)}]"
+    return score(found.value) + known
 
 
-def number(value: float | None, sign: str = "", digits: int = 3) -> str:
-    """Some digits without a leading zero: `.042`; with `sign` "+", `+.042`."""
-    return "-" if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{digits}f}")
-
-
-def _range(found: Interval) -> str:
-    return "" if found.low is None else f"[{number(found.low)}, {number(found.high)}]"
-
-
-def _p(value: float | None) -> str:
-    if value is None or 0.001 <= value < 0.9995:
-        return number(value)
-    return "<.001" if value < 0.001 else "1.0"
+def _p(value: float | None, level: float = 0.0) -> str:
+    """A p-value, with a star if it is significant at this level."""
+    if value is None:
+        return "-"
+    return ("<0.001" if value < 0.001 else score(value)) + "*" * (value <= level)
 
 
 # --- files ---

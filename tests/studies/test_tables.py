@@ -43,7 +43,7 @@ def test_a_difference_without_any_spread_is_significant():
     found = results_of(
         StrategyRuns("a", "strategy", base), StrategyRuns("b", "strategy", same), test="t"
     )
-    assert tables(found)[1].rows[0][5] == "<.001*"
+    assert tables(found)[1].rows[0][5] == "<0.001*"
 
 
 def test_notes_say_what_few_seeds_cannot_show():

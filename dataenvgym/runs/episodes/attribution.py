@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dataenvgym.environments.iterations import IterationResult
 from dataenvgym.records import Model
-from dataenvgym.runs.documents import Document, Line, Table, markdown
+from dataenvgym.runs.documents import Document, Line, markdown, table
 from dataenvgym.runs.texts import change, one_line, several
 from dataenvgym.storage import read_model, write_json, write_text
 
@@ -89,22 +89,20 @@ class AttributionTable(Model):
         Args:
             most: the most rows, of the most and the least helpful groups; None for all.
         """
-        of_group = [
+        rows = [
             {
                 self.by if len(self.by) < 20 else "group": one_line(one.group, 40),
-                "records": str(one.n_records),
+                "records": one.n_records,
                 "score": _effect(one.score, self.score_noise, 3),
                 "loss": _effect(one.loss, self.loss_noise, 4),
-                "estimate": "-" if one.estimate is None else f"{one.estimate:+.1f}",
+                "estimate": None if one.estimate is None else f"{one.estimate:+.1f}",
             }
             for one in self.groups
         ]
-        empty = {n for n in ("loss", "estimate") if all(row[n] == "-" for row in of_group)}
-        names = [name for name in of_group[0] if name not in empty]
-        rows = [[row[name] for name in names] for row in of_group]
         if most is not None and len(rows) > most:
-            rows = [*rows[: most // 2], ["...", *[""] * (len(names) - 1)], *rows[-(most // 2) :]]
-        yield Table(names, rows, f"what helped in iteration {self.iteration}, by {self.by}")
+            gap = dict.fromkeys(rows[0]) | {"records": "..."}
+            rows = [*rows[: most // 2], gap, *rows[-(most // 2) :]]
+        yield table(rows, f"what helped in iteration {self.iteration}, by {self.by}")
         for text in self._facts():
             yield Line(text, "note")
 
@@ -154,7 +152,7 @@ class Attribution(Model):
 
     def document(self, most: int | None = _SHOWN) -> Document:
         """All tables; see `AttributionTable.document`."""
-        return (part for table in self.tables for part in table.document(most))
+        return (part for one in self.tables for part in one.document(most))
 
     def labels(self, iteration: int) -> dict[str, str]:
         """Texts for the records of the iteration's training, by id: their effect or estimate."""
@@ -162,12 +160,12 @@ class Attribution(Model):
             record: f"estimate {value:+.1f}"
             for record, value in self.estimates.get(iteration, {}).items()
         }
-        for table in self.tables:
-            if (table.iteration, table.by) == (iteration, BY_RECORD):
-                for one in table.groups:
+        for found in self.tables:
+            if (found.iteration, found.by) == (iteration, BY_RECORD):
+                for one in found.groups:
                     effect = f"score {change(one.score)}"
                     if one.loss is not None:
-                        effect += f", loss {_effect(one.loss, table.loss_noise, 4)}"
+                        effect += f", loss {_effect(one.loss, found.loss_noise, 4)}"
                     labels[one.group] = "\n".join(
                         text for text in (effect, labels.get(one.group)) if text
                     )
@@ -199,8 +197,8 @@ def write_attribution(run_directory: Path, attribution: Attribution) -> Path:
     return folder / _TABLE
 
 
-def _effect(value: float | None, noise: float | None, digits: int) -> str:
+def _effect(value: float | None, noise: float | None, digits: int) -> str | None:
     if value is None:
-        return "-"
+        return None
     text = f"{value:+.{digits}f}"
     return f"({text})" if noise is not None and abs(value) <= noise else text

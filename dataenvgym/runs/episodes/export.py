@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,23 @@ import yaml
 
 from dataenvgym import exact_json
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
-from dataenvgym.records import ChatDatum, Conversation, PreferenceDatum, ScoredDatum, TrainingDatum
+from dataenvgym.records import (
+    ChatDatum,
+    Conversation,
+    Model,
+    PreferenceDatum,
+    ScoredDatum,
+    TrainingDatum,
+)
 from dataenvgym.records.tool_formats import spoken
 from dataenvgym.runs.documents import Table, inline, markdown
 from dataenvgym.runs.episodes.run_files import RunFiles
-from dataenvgym.runs.texts import change, score
+from dataenvgym.runs.texts import change
 from dataenvgym.storage import publishing, read_json, write_text
 
 BATCH = 1000  # rows in memory at a time
 _SIDES = ("chosen", "rejected")
+_PROVENANCE = ("id", "skill", "subskill", "agent", "iteration")
 
 
 def export_records(run_directory: str | Path, output: str | Path) -> Path:
@@ -39,15 +48,13 @@ def export_records(run_directory: str | Path, output: str | Path) -> Path:
     """
     run = RunFiles(run_directory)
     output = _new_folder(output)
-    sizes: dict[str, int] = {}
-    for record in run.records():
-        sizes[_kind(record)] = sizes.get(_kind(record), 0) + 1
+    sizes = Counter(map(_kind, run.records()))
     if not sizes:
         raise RunDirectoryError(f"{run.directory} has no accepted records to export yet")
     with publishing(output) as folder:
-        for kind in sorted(sizes):
-            records = (r for r in run.records() if _kind(r) == kind)
-            _write_parquet(folder / _file(kind, sizes), kind, records)
+        for kind in sizes:
+            rows = (_row(record) for record in run.records() if _kind(record) == kind)
+            _write_parquet(folder / _file(kind, sizes), rows)
         write_text(folder / "README.md", _dataset_card(run, sizes))
     return output
 
@@ -103,8 +110,8 @@ def _new_folder(output: str | Path) -> Path:
 # --- records ---
 
 
-def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> None:
-    """Write one row per record, as Parquet.
+def _write_parquet(path: Path, rows: Iterator[dict[str, Any]]) -> None:
+    """Write the rows, which have the same columns, as Parquet.
 
     With JSON lines, `datasets` would turn texts that look like dates into timestamps.
     """
@@ -116,25 +123,20 @@ def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> N
             f"exporting a Hugging Face dataset needs pyarrow ({error}); "
             "pip install 'dataenvgym[datasets]'"
         ) from error
-    text, prompt = pa.string(), ("instruction", "input", "system")
-    history = {"history": pa.list_(pa.list_(text))}
-    turn = pa.struct([(name, text) for name in ("role", "content", "tool_calls")])
-    prompted = dict.fromkeys(prompt, text) | history
-    chat = {"messages": pa.list_(turn), "system": text, "tools": text}
-    own = {
-        "supervised": prompted | {"output": text},
-        "chat": chat,
-        "preference_chat": chat | dict.fromkeys(("chosen", "rejected"), pa.list_(turn)),
-        "scored": chat | {"weights": pa.list_(pa.float64())},
-        "preference": prompted | {"chosen": text, "rejected": text},
-        "kto": prompted | {"output": text, "desirable": pa.bool_()},
-        "text": {"text": text},
-    }[kind]
-    provenance = dict.fromkeys(("id", "skill", "subskill", "agent"), text)
-    provenance |= {"iteration": pa.int64()}
-    schema = pa.schema(list((provenance | own).items()))
+    text, first = pa.string(), next(rows)
+    turns = pa.list_(pa.struct([(name, text) for name in ("role", "content", "tool_calls")]))
+    types = {
+        "iteration": pa.int64(),
+        "desirable": pa.bool_(),
+        "history": pa.list_(pa.list_(text)),
+        "weights": pa.list_(pa.float64()),
+        "messages": turns,
+    }
+    if "messages" in first:
+        types |= dict.fromkeys(_SIDES, turns)
+    schema = pa.schema([(name, types.get(name, text)) for name in first])
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = map(_row, records)
+    rows = chain([first], rows)
     with pq.ParquetWriter(path, schema) as writer:
         while batch := list(islice(rows, BATCH)):
             writer.write_table(pa.Table.from_pylist(batch, schema=schema))
@@ -142,29 +144,25 @@ def _write_parquet(path: Path, kind: str, records: Iterator[TrainingDatum]) -> N
 
 def _row(record: TrainingDatum) -> dict[str, Any]:
     """The columns of a record: its provenance first, then its own fields."""
+    row = {name: getattr(record.provenance, name) for name in _PROVENANCE}
     fields = record.model_dump(mode="json", exclude={"kind", "provenance"})
     if isinstance(record, PreferenceDatum) and record.messages:
         sides = {s: _turns(answer) for s, answer in zip(_SIDES, record.segments, strict=True)}
         fields = {"system": record.system} | sides
     if isinstance(record, ChatDatum | ScoredDatum | PreferenceDatum) and record.messages:
-        fields["tools"] = exact_json.dumps(
-            [tool.model_dump(mode="json") for tool in record.tools]
-        ).decode()
-        fields["messages"] = _turns(record.messages)
-    return {**record.provenance.model_dump(mode="json"), **fields}
+        fields |= {"tools": _json(record.tools), "messages": _turns(record.messages)}
+    return row | fields
 
 
 def _turns(messages: Conversation) -> list[dict[str, Any]]:
     return [
-        {
-            **message.model_dump(mode="json"),
-            "content": spoken(message),
-            "tool_calls": exact_json.dumps(
-                [c.model_dump(mode="json") for c in message.tool_calls]
-            ).decode(),
-        }
-        for message in messages
+        {"role": one.role, "content": spoken(one), "tool_calls": _json(one.tool_calls)}
+        for one in messages
     ]
+
+
+def _json(models: Sequence[Model]) -> str:
+    return exact_json.dumps([one.model_dump(mode="json") for one in models]).decode()
 
 
 def _kind(record: TrainingDatum) -> str:
@@ -173,31 +171,30 @@ def _kind(record: TrainingDatum) -> str:
     return f"{record.kind}_chat" if is_turn else record.kind
 
 
-def _file(kind: str, sizes: dict[str, int]) -> str:
+def _file(kind: str, sizes: Counter[str]) -> str:
     return f"data/{kind if len(sizes) > 1 else 'train'}.parquet"
 
 
-def _dataset_card(run: RunFiles, sizes: dict[str, int]) -> str:
+def _dataset_card(run: RunFiles, sizes: Counter[str]) -> str:
     names = {kind: kind if len(sizes) > 1 else "default" for kind in sorted(sizes)}
-    summary, total = run.summary, sum(sizes.values())
     head = {
-        "pretty_name": f"{summary.task}, written by {summary.agent}",
+        "pretty_name": f"{run.summary.task}, written by {run.summary.agent}",
         "tags": ["dataenvgym", "synthetic"],
         "configs": [
             {"config_name": name, "data_files": [{"split": "train", "path": _file(kind, sizes)}]}
             for kind, name in names.items()
         ],
     }
-    table = Table(("configuration", "kind", "records"),
-                  [(name, kind, sizes[kind]) for kind, name in names.items()], texts=2)  # fmt: skip
     first = next(iter(names.values()))
     choice = "" if first == "default" else f', "{first}"'
-    return f"""{_front(head)}
-# Training records for {inline(summary.task)}
+    rows = [(name, kind, sizes[kind]) for kind, name in names.items()]
+    kinds = markdown([Table(("configuration", "kind", "records"), rows, texts=2)])
+    task, agent = inline(run.summary.task), inline(run.summary.agent)
+    return _card(head, f"""Training records for {task}
 
-{total} training records that the agent {inline(summary.agent)} wrote (seed {summary.seed}) while it
-taught the student {inline(run.student)} the task {inline(summary.task)} in dataenvgym. They passed
-the checks for duplicates and for overlap with the evaluation instances.
+{sizes.total()} training records that the agent {agent} wrote (seed {run.summary.seed}) while it
+taught the student {inline(run.student)} the task {task} in dataenvgym. They passed the checks for
+duplicates and for overlap with the evaluation instances.
 
 {_result(run, run.best)}
 
@@ -207,11 +204,11 @@ from datasets import load_dataset
 records = load_dataset("path/to/this/folder"{choice}, split="train")
 ```
 
-{markdown([table])}
+{kinds}
 Each record has its provenance: `id`, the `skill` and the `subskill` that it teaches, the `agent`,
 and the `iteration` that it was made for. `history` holds earlier (user, assistant) turns; `tools`
 and `tool_calls` are JSON texts.
-"""
+""")  # fmt: skip
 
 
 # --- adapter ---
@@ -224,13 +221,12 @@ def _model_card(run: RunFiles, number: int, adapter: Path) -> str:
     head: dict[str, Any] = {"library_name": "peft", "tags": ["dataenvgym", "lora"]}
     if base == run.student:  # a name on the hub, not a folder of this machine
         head["base_model"] = base
-    summary = run.summary
-    return f"""{_front(head)}
-# {inline(run.student)}, taught {inline(summary.task)}
+    summary, student, task = run.summary, inline(run.student), inline(run.summary.task)
+    return _card(head, f"""{student}, taught {task}
 
-A LoRA adapter for the base model **{inline(run.student)}**, after iteration {number} of an episode
-of dataenvgym in which the agent {inline(summary.agent)} taught it the task {inline(summary.task)}
-(seed {summary.seed}) with {summary.iterations[number].n_records_total} training records.
+A LoRA adapter for the base model **{student}**, after iteration {number} of an episode of
+dataenvgym in which the agent {inline(summary.agent)} taught it the task {task} (seed
+{summary.seed}) with {summary.iterations[number].n_records_total} training records.
 
 {_result(run, number)}
 
@@ -241,21 +237,20 @@ from transformers import AutoModelForCausalLM
 base = AutoModelForCausalLM.from_pretrained("path/to/the/base/model")
 model = PeftModel.from_pretrained(base, "path/to/this/folder")
 ```
-"""
+""")  # fmt: skip
 
 
-def _front(head: dict[str, Any]) -> str:
-    return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---"
+def _card(head: dict[str, Any], text: str) -> str:
+    return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n# {text}"
 
 
 def _result(run: RunFiles, number: int) -> str:
     """The scores before and after, as a table; with the test split if it was scored."""
     summary = run.summary
     one, base = summary.iterations[number], summary.iterations[0]
-    pairs = [("validation", base.val_score, one.val_score)]
+    rows = [("validation", base.val_score, one.val_score, change(one.val_score - base.val_score))]
     before, after = summary.test_score_before, summary.test_score_after
     if before is not None and after is not None and number == run.best:
-        pairs.append(("test", before, after))
-    rows = [(n, score(b), score(a), change(a - b)) for n, b, a in pairs]
+        rows.append(("test", before, after, change(after - before)))
     names = ("split", "base student", f"iteration {number}", "change")
     return markdown([Table(names, rows)]).strip()

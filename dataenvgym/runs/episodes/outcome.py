@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.runs.documents import Line, Table, html
+from dataenvgym.runs.documents import Line, Table, html, table
 from dataenvgym.runs.episodes.plots import curve_bytes
 from dataenvgym.runs.episodes.summary import Summary, warning_lines
 from dataenvgym.runs.texts import by_fault, change, counts, refusal_text, score, several
@@ -75,28 +75,26 @@ def warnings_of(summary: Summary) -> list[Line]:
 
 
 def iteration_table(summary: Summary, forgetting: Sequence[float] = ()) -> Table:
-    """One row for each iteration; rare columns are there if a row has anything in them."""
-    iterations, rates = summary.iterations, summary.test_no_answer_rates
-    rows = [
+    """One row for each iteration."""
+    iterations = summary.iterations
+    rates = summary.test_no_answer_rates if summary.test_scores else {}
+    return table(
         {
             "iteration": f"{i} (best)" if i == summary.best_iteration else str(i),
-            "validation": score(one.val_score),
-            "no answer": score(one.no_answer_rate),
+            "validation": one.val_score,
+            "no answer": one.no_answer_rate,
             "change": change(one.val_score - iterations[i - 1].val_score if i else None),
-            **{name: score(one.named_scores.get(name)) for name in summary.score_names},
-            "failed calls": by_fault(one.n_errors, one.faults),
-            "records": str(one.n_records),
+            **{("named", name): one.named_scores.get(name) for name in summary.score_names},
+            "failed calls": by_fault(one.n_errors, one.faults) if one.n_errors else None,
+            "records": one.n_records,
             "dropped": counts(one.dropped),
-            "forgetting": score(forgetting[i] if forgetting and i else None),
-            "refused by the gate": refusal_text(one.refused) if one.refused else "-",
-            "test": score(next(iter(summary.test_scores[i:]), None)),
-            "no answer, test": score(rates.get(i) if summary.test_scores else None),
+            "forgetting": forgetting[i] if forgetting and i else None,
+            "refused by the gate": refusal_text(one.refused) if one.refused else None,
+            "test": next(iter(summary.test_scores[i:]), None),
+            "no answer, test": rates.get(i),
         }
         for i, one in enumerate(iterations)
-    ]
-    usual = ("iteration", "validation", "change", "records", "dropped")
-    names = [n for n in rows[0] if n in usual or any(row[n] not in ("-", "0") for row in rows)]
-    return Table(names, [[row[n] for n in names] for row in rows])
+    )
 
 
 def to_frame(summary: Summary) -> pd.DataFrame:
@@ -108,22 +106,7 @@ def to_frame(summary: Summary) -> pd.DataFrame:
             f"Summary.to_pandas() needs pandas ({error}): pip install 'dataenvgym[pandas]', or "
             "use summary.iterations"
         ) from error
-    names = ["iteration", "val_score", "n_val", "n_errors", "n_records", "n_records_total"]
-    if any(one.no_answer_rate is not None for one in summary.iterations):
-        names.insert(2, "no_answer_rate")
-    faults = sorted({fault for one in summary.iterations for fault in one.faults})
-    rows = [
-        {
-            **{name: getattr(one, name) for name in names},
-            "n_dropped": sum(one.dropped.values()),
-            "seconds": one.seconds.get("total"),
-            **{name: one.named_scores.get(name) for name in summary.score_names},
-            **{f"n_errors_{fault}": one.faults.get(fault, 0) for fault in faults},
-        }
-        for one in summary.iterations
-    ]
-    more = ["n_dropped", "seconds", *summary.score_names, *(f"n_errors_{one}" for one in faults)]
-    return pd.DataFrame(rows, columns=[*names, *more])
+    return pd.json_normalize([one.model_dump(mode="json") for one in summary.iterations])
 
 
 def to_html(summary: Summary) -> str:

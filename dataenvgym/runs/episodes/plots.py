@@ -1,20 +1,15 @@
-"""Draws `curve.png`: the validation score by iteration, overall and by skill.
-
-The same scores give the same bytes: the file does not depend on the time, the machine or the user's
-matplotlib settings, only on the fonts that come with matplotlib.
-"""
+"""Draws `curve.png`: the validation score by iteration, overall and by skill."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataenvgym.runs.episodes.summary import Summary
+from dataenvgym.runs.plots import DASHES, GRID, QUIET, finish, panels, png_of
 from dataenvgym.runs.texts import one_line
 from dataenvgym.storage import write_bytes
 
@@ -22,56 +17,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LINE = "#1f5f99"
-_TEST = "#c8501e"
-_QUIET = "#6b7280"
+_LINE, _TEST = "#1f5f99", "#c8501e"
 _NAMED = ("dotted", "dashdot", (0, (6, 2)))  # the lines of named scores, in turn
 _MOST_NUMBERS = 14  # iterations up to which heatmap cells have room for a number
 
 
-def draw_curve(
-    summary: Summary,
-    path: Path,
-    *,
-    categories: Mapping[str, str | None] | None = None,
-    forgetting: Sequence[float] = (),
-) -> None:
+def draw_curve(summary: Summary, path: Path, **options: Any) -> None:
     """Draw the episode to `path` (PNG), atomically; see `curve_figure`."""
-    write_bytes(path, curve_bytes(summary, categories=categories, forgetting=forgetting))
+    write_bytes(path, curve_bytes(summary, **options))
 
 
-def curve_bytes(
-    summary: Summary,
-    *,
-    categories: Mapping[str, str | None] | None = None,
-    forgetting: Sequence[float] = (),
-) -> bytes:
+def curve_bytes(summary: Summary, **options: Any) -> bytes:
     """The PNG of `curve_figure`."""
-    return png_of(curve_figure(summary, categories=categories, forgetting=forgetting))
-
-
-def png_of(figure: Figure) -> bytes:
-    """Draw a figure as PNG, once; `savefig` draws a figure with a layout engine twice."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.image import imsave
-
-    with default_settings():
-        canvas: Any = FigureCanvasAgg(figure)
-        canvas.draw()
-        buffer = io.BytesIO()
-        imsave(buffer, canvas.buffer_rgba(), format="png", origin="upper", dpi=figure.dpi,
-               metadata={"Software": None})  # type: ignore[dict-item]  # fmt: skip
-    return buffer.getvalue()
-
-
-@contextmanager
-def default_settings() -> Iterator[None]:
-    """Matplotlib's own settings, in place of the user's."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        yield
+    return png_of(curve_figure(summary, **options))
 
 
 def curve_figure(
@@ -87,96 +45,67 @@ def curve_figure(
     iteration, in the order of the report, which is by category.
 
     Args:
-        categories: the category of each skill; category names are shown beside the heatmap.
+        categories: the category of each skill, shown before its name.
         forgetting: of each iteration; a band above the validation score shows it.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     skills = list(summary.iterations[0].val_score_by_skill)
-    has_skills = any(skills)
-    n = len(summary.iterations)
-    with default_settings():
-        height = max(4.2, 1.3 + 0.27 * len(skills)) if has_skills else 4.2
-        if len(summary.score_names) > len(_NAMED):
-            height += 1.2  # for the legend below
-        figure = Figure(
-            figsize=(11.5 + max(0, min(n, 30) - 9) * 0.3 if has_skills else 6.4, height),
-            dpi=130,
-            layout="constrained",
-        )
-        FigureCanvasAgg(figure)
-        widths = [1.0, 1.15 + max(0, min(n, 30) - 9) * 0.06] if has_skills else [1.0]
-        axes = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
-        _draw_scores(axes[0], summary, forgetting)
+    has_skills, more = any(skills), max(0, min(len(summary.iterations), 30) - 9)
+    height = max(4.6, 1.3 + 0.27 * len(skills)) + 0.2 * (len(summary.score_names) // 3)
+    widths, width = ([1.0, 1.15 + more * 0.06], 11.5 + more * 0.3) if has_skills else ([1.0], 6.4)
+    with panels(widths, (width, height), summary.title) as (figure, axes):
+        _draw_scores(axes[0][0], summary, forgetting)
         if has_skills:
-            _draw_skills(axes[1], summary, skills, categories or {})
-        figure.suptitle(one_line(summary.title), fontsize=13, fontweight="bold", parse_math=False)
+            _draw_skills(axes[0][1], summary, skills, categories or {})
     return figure
 
 
 def _draw_scores(axes: Axes, summary: Summary, forgetting: Sequence[float]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    numbers = [i.iteration for i in summary.iterations]
-    scores = [i.val_score for i in summary.iterations]
-    best = summary.best
-    axes.axhline(scores[0], color=_QUIET, linewidth=1, linestyle=(0, (4, 3)),
+    best, numbers = summary.best, [one.iteration for one in summary.iterations]
+    scores = [one.val_score for one in summary.iterations]
+
+    def mark(xs: Sequence[int], ys: Sequence[float], label: str | None, **style: Any) -> None:
+        axes.plot(xs, ys, label=label, linestyle="none", zorder=5, **style)
+
+    axes.axhline(scores[0], color=QUIET, linewidth=1, linestyle=DASHES,
                  label=f"base student: {scores[0]:.3f}", zorder=1)  # fmt: skip
     axes.plot(numbers, scores, color=_LINE, linewidth=2.2, marker="o", markersize=5,
               label="validation", zorder=3)  # fmt: skip
-    axes.plot([best.iteration], [best.val_score], color=_LINE, marker="*", markersize=17,
-              markeredgecolor="white", linestyle="none",
-              label=f"best: iteration {best.iteration}, {best.val_score:.3f}",
-              zorder=5)  # fmt: skip
-    shown = list(scores)
+    mark([best.iteration], [best.val_score], f"best: iteration {best.iteration}, "
+         f"{best.val_score:.3f}", color=_LINE, marker="*", markersize=17,
+         markeredgecolor="white")  # fmt: skip
     if any(forgetting):
-        pairs = zip(scores, forgetting, strict=False)
-        ever = [score + lost for score, lost in pairs]
+        ever = [score + lost for score, lost in zip(scores, forgetting, strict=False)]
         axes.fill_between(numbers[: len(ever)], scores[: len(ever)], ever, color=_LINE, alpha=0.15,
                           linewidth=0, label="forgotten", zorder=1)  # fmt: skip
-        shown += ever
     if refused := [one for one in summary.iterations if one.refused]:
-        axes.plot([one.iteration for one in refused], [one.val_score for one in refused],
-                  color=_TEST, marker="x", markersize=10, markeredgewidth=2, linestyle="none",
-                  label="refused by the gate", zorder=6)  # fmt: skip
-    nan = float("nan")
-    named = {
-        n: [i.named_scores.get(n, nan) for i in summary.iterations] for n in summary.score_names
-    }
+        mark([one.iteration for one in refused], [one.val_score for one in refused],
+             "refused by the gate", color=_TEST, marker="x", markersize=10,
+             markeredgewidth=2)  # fmt: skip
     low, high = min(0.0, *scores), max(1.0, *scores)  # others have a scale of their own
-    names = [n for n, values in named.items() if not any(v < low or v > high for v in values)]
-    for i, (name, style) in enumerate(zip(names, cycle(_NAMED), strict=False)):
-        values = named[name]
-        color = _QUIET if len(names) <= len(_NAMED) else f"C{i % 10}"
-        axes.plot(numbers, values, color=color, linewidth=1.4, linestyle=style,
+    named = {
+        name: [one.named_scores.get(name, float("nan")) for one in summary.iterations]
+        for name in summary.score_names
+    }
+    named = {name: of for name, of in named.items() if not any(v < low or v > high for v in of)}
+    for i, (name, style) in enumerate(zip(named, cycle(_NAMED), strict=False)):
+        color = QUIET if len(named) <= len(_NAMED) else f"C{i % 10}"
+        axes.plot(numbers, named[name], color=color, linewidth=1.4, linestyle=style,
                   label=one_line(name, 32), zorder=2)  # fmt: skip
-        shown += [value for value in values if value == value]
-    tests = [(0, summary.test_score_before, "none", "test, before")]
-    tests.append((best.iteration, summary.test_score_after, _TEST, "test, after"))
-    between = enumerate(summary.test_scores)
-    tests += [(n, value, _TEST, "") for n, value in between if n not in (0, best.iteration)]
-    for x, y, fill, name in tests:
-        if y is not None:
-            axes.plot([x], [y], marker="D", markersize=8, markerfacecolor=fill,
-                      markeredgecolor=_TEST, markeredgewidth=1.8, linestyle="none",
-                      label=f"{name}: {y:.3f}" if name else None, zorder=4)  # fmt: skip
-            shown.append(y)
-    room = max(max(shown) - min(shown), 0.05)
-    axes.set_ylim(min(shown) - 0.12 * room, max(shown) + 0.15 * room)
+    tests = {n: (score, _TEST, "") for n, score in enumerate(summary.test_scores)}
+    if (before := summary.test_score_before) is not None:
+        tests[0] = before, "none", f"test, before: {before:.3f}"
+    if (after := summary.test_score_after) is not None and best.iteration:
+        tests[best.iteration] = after, _TEST, f"test, after: {after:.3f}"
+    for x, (y, fill, label) in tests.items():
+        mark([x], [y], label or None, marker="D", markersize=8, markerfacecolor=fill,
+             markeredgecolor=_TEST, markeredgewidth=1.8)  # fmt: skip
+    axes.margins(y=0.12)
     axes.set_xlim(-0.35, max(numbers[-1], 1) + 0.35)
     whole_numbers: Any = MaxNLocator(integer=True, nbins=12)
     axes.xaxis.set_major_locator(whole_numbers)
-    axes.set_xlabel("iteration (0: base student)")
-    axes.set_ylabel("score")
-    axes.set_title("Overall", fontsize=11, loc="left")
-    axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    place: dict[str, Any] = {"loc": "best", "fontsize": 9}
-    if len(names) > len(_NAMED):  # a legend among the lines would hide them
-        place = {"loc": "upper left", "bbox_to_anchor": (-0.15, -0.16), "ncols": 3, "fontsize": 8}
-    axes.legend(**place, frameon=True, framealpha=0.9, edgecolor="#e5e7eb")
+    finish(axes, "iteration (0: base student)", "score", "Overall")
 
 
 def _draw_skills(
@@ -186,46 +115,26 @@ def _draw_skills(
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
+    nan = float("nan")
     rows = [[i.val_score_by_skill.get(s) for i in summary.iterations] for s in skills]
-    known = [v for row in rows for v in row if v is not None]
-    low, high = min(0.0, *known, 0.0), max(1.0, *known, 1.0)
-    # without the darkest quarter, where high scores would look the same
-    colors = ListedColormap(colormaps["YlGnBu"](np.arange(256) / 340)).with_extremes(bad="#e5e7eb")
-    values: list[list[float]] = [[float("nan") if v is None else v for v in row] for row in rows]
-    image = axes.imshow(values, aspect="auto", cmap=colors, vmin=low, vmax=high)
+    values = [[nan if value is None else value for value in row] for row in rows]
+    known = [value for row in rows for value in row if value is not None]
+    # light colors only, on which dark numbers can be read
+    colors = ListedColormap(colormaps["YlGnBu"](np.arange(256) / 420)).with_extremes(bad=GRID)
+    image = axes.imshow(values, aspect="auto", cmap=colors, vmin=min(0.0, *known, 0.0),
+                        vmax=max(1.0, *known, 1.0))  # fmt: skip
     if len(summary.iterations) <= _MOST_NUMBERS:
-        for y, row in enumerate(rows):
-            for x, value in enumerate(row):
-                dark = value is not None and (value - low) / (high - low) > 0.7
-                # two digits, without the zero before the point
-                text = "-" if value is None else re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
-                axes.text(x, y, text, ha="center", va="center", fontsize=7.5,
-                          color="white" if dark else "#1f2937", parse_math=False,
-                          in_layout=False)  # fmt: skip
+        for (y, x), value in np.ndenumerate(values):
+            # two digits, without the zero before the point
+            text = "-" if value != value else re.sub(r"^(-?)0\.", r"\1.", f"{value:.2f}")
+            axes.text(x, y, text, ha="center", va="center", fontsize=7.5, in_layout=False)
     axes.set_xticks(range(0, len(summary.iterations), max(1, len(summary.iterations) // 12)))
+    labels = [" · ".join(filter(None, (categories.get(s), s or "(no skill)"))) for s in skills]
     axes.set_yticks(range(len(skills)))
-    labels = [one_line(skill, 32) or "(no skill)" for skill in skills]
-    axes.set_yticklabels(labels, fontsize=8.5, parse_math=False)
+    axes.set_yticklabels([one_line(each, 40) for each in labels], fontsize=8.5, parse_math=False)
+    finish(axes, "iteration", "", "By skill", grid="")
     axes.tick_params(length=0)
-    axes.set_xlabel("iteration")
-    axes.set_title("By skill", fontsize=11, loc="left")
     axes.spines[:].set_visible(False)
-    _mark_categories(axes, [categories.get(skill) for skill in skills])
-    bar = axes.figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02 if not categories else 0.07)
+    bar = axes.figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8)
-
-
-def _mark_categories(axes: Axes, categories: list[str | None]) -> None:
-    """Draw a line between categories, and each name to the right of its rows."""
-    first = 0
-    for row in range(1, len(categories) + 1):
-        if row < len(categories) and categories[row] == categories[first]:
-            continue
-        if row < len(categories):
-            axes.axhline(row - 0.5, color="white", linewidth=4)
-        if name := categories[first]:
-            axes.text(1.012, (first + row - 1) / 2, one_line(name, 24), rotation=270, fontsize=8.5,
-                      color=_QUIET, ha="left", va="center", parse_math=False,
-                      transform=axes.get_yaxis_transform())  # fmt: skip
-        first = row

@@ -15,13 +15,13 @@ from typing import TypeVar
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.records import SkillReport
-from dataenvgym.runs.documents import Document, File, Line, Quote, Table, markdown
+from dataenvgym.runs.documents import Document, File, Line, Quote, Table, markdown, table
 from dataenvgym.runs.episodes.attribution import read_attribution
 from dataenvgym.runs.episodes.outcome import iteration_table, outcome, shares, warnings_of
 from dataenvgym.runs.episodes.plots import draw_curve
 from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
 from dataenvgym.runs.episodes.summary import read_summary
-from dataenvgym.runs.texts import change, conversation, difference, one_line, record, score
+from dataenvgym.runs.texts import change, conversation, difference, dollars, one_line, record
 from dataenvgym.storage import write_text
 from dataenvgym.tasks.metrics.estimators import estimate, noise_floor
 
@@ -135,8 +135,8 @@ def _setup(run: RunFiles) -> Document:
         "agent": summary.agent,
         "seed": summary.seed,
         "student": run.student,
-        "environment": run.environment.get("environment", "-"),
-        "mode": run.environment.get("mode", "-"),
+        "environment": run.environment.get("environment"),
+        "mode": run.environment.get("mode"),
         "status": summary.status,
         "iterations": len(summary.iterations) - 1,
         "validation instances": summary.problems.get("validation", summary.iterations[0].n_val),
@@ -144,18 +144,10 @@ def _setup(run: RunFiles) -> Document:
     }
     if "test" in summary.problems:
         rows["test instances"] = summary.problems["test"]
-    if (usage := summary.teacher) is not None:
-        numbers = {
-            "requests": usage.requests,
-            "cached": usage.cached,
-            "unasked for lack of budget": usage.unasked,
-            "failed": usage.failed,
-            "unanswered": usage.unanswered,
-            "unusable": usage.malformed,
-            "tokens": usage.prompt_tokens + usage.completion_tokens,
-        }
-        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
-        rows["teacher"] = ", ".join([*(f"{n} {name}" for name, n in numbers.items() if n), cost])
+    if summary.teacher is not None:
+        numbers = summary.teacher.model_dump(exclude={"cost"})
+        words = [f"{n} {name.replace('_', ' ')}" for name, n in numbers.items() if n]
+        rows["teacher"] = ", ".join([*words, dollars(summary.teacher.cost)])
     yield Table(("", ""), [*rows.items()], texts=2)
 
 
@@ -172,24 +164,26 @@ def _skills(run: RunFiles) -> Document:
     now = f"iteration {run.best}"
     rows = []
     for base, best in pairs:
-        after, scores = (best.score, best.scores) if best else (None, {})
-        row: dict[str, object] = {
-            "category": base.category or "-",
-            "skill": base.skill or "(none)",
-            "base": score(base.score),
-            now: score(after),
-            "change": change(difference(after, base.score)),
+        figures: dict[str, tuple[float | None, float | None]] = {
+            "no answer": (base.no_answer_rate, best.no_answer_rate if best else None)
         }
-        if any(one.no_answer_rate is not None for one, _ in pairs):
-            row["no answer, base"] = score(base.no_answer_rate)
-            row[f"no answer, {now}"] = score(best.no_answer_rate if best else None)
         for name in named:
-            row[f"{name}, base"] = score(base.scores.get(name))
-            row[f"{name}, {now}"] = score(scores.get(name))
-        row["n"] = base.n
-        row["forgetting"] = score(mean_loss(lost[base.skill]) if run.best else None)
-        rows.append(row)
-    yield Table([*rows[0]], [[*row.values()] for row in rows], texts=2)
+            figures[name] = base.scores.get(name), best.scores.get(name) if best else None
+        after = best.score if best else None
+        rows.append(
+            {
+                "category": base.category or "-",
+                "skill": base.skill or "(none)",
+                "base": base.score,
+                now: after,
+                "change": change(difference(after, base.score)),
+                **{f"{name}, base": before for name, (before, _) in figures.items()},
+                **{f"{name}, {now}": later for name, (_, later) in figures.items()},
+                "n": base.n,
+                "forgetting": mean_loss(lost[base.skill]) if run.best else None,
+            }
+        )
+    yield table(rows, texts=2)
     yield from _learned(run)
 
 
@@ -214,7 +208,7 @@ def _forest(run: RunFiles) -> Document:
     names = ("skill", "subskill", "last move and its reward", "allocation", "made",
              "validation", "before training", "training")  # fmt: skip
     rows = [
-        (skill, subskill or "(all)", move, allocation, made, *map(score, shares))
+        (skill, subskill or "(all)", move, allocation, made, *shares)
         for skill, subskill, allocation, made, move, *shares in forest_rows(forest)
     ]
     yield Table(names, rows, texts=3)

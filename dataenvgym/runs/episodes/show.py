@@ -12,7 +12,7 @@ from dataenvgym.runs.documents import Document, Line, Quote, Style
 from dataenvgym.runs.episodes.attribution import read_attribution
 from dataenvgym.runs.episodes.outcome import warnings_of
 from dataenvgym.runs.episodes.run_files import Losses, RunFiles, mean_loss
-from dataenvgym.runs.texts import conversation, record, refusal_text, several
+from dataenvgym.runs.texts import conversation, dollars, record, refusal_text, several
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import naming_damage
 from dataenvgym.teachers.teacher_log import TeacherCall, calls_file, read_calls
@@ -66,7 +66,7 @@ def _facts(call: TeacherCall) -> Iterator[str]:
         asked, answered = call.prompt_tokens, call.completion_tokens
         is_known = asked is not None and answered is not None
         yield f"{asked} + {answered} tokens" if is_known else "tokens unknown"
-        yield "cost unknown" if call.cost is None else f"${call.cost:.4f}"
+        yield dollars(call.cost)
         yield f"{call.seconds:.1f} s"
     if call.finish_reason == "length":
         yield "cut off at max_tokens"

@@ -143,7 +143,7 @@ class Summary(Model):
         return self.best.val_score - self.iterations[0].val_score
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each iteration, with a column for each named score.
+        """One row for each iteration, with columns such as `val_score` and `named_scores.f1`.
 
         Raises:
             ConfigurationError: if pandas is not installed.

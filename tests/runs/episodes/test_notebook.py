@@ -23,8 +23,8 @@ def test_a_data_frame_has_a_row_for_each_iteration(summary):
     pytest.importorskip("pandas", reason="needs the extra [pandas]")
     frame = summary.to_pandas()
     assert frame["val_score"].tolist() == [0.5, 0.6]
-    assert frame["n_dropped"].tolist() == [0, 1]
-    assert frame["tests_passed"].fillna(-1).tolist() == [-1, 0.75]
+    assert frame["dropped.duplicate"].tolist() == [0, 1]
+    assert frame["named_scores.tests_passed"].fillna(-1).tolist() == [-1, 0.75]
     assert "no_answer_rate" not in frame
     told = make_summary(iteration(0), iteration(1, no_answer_rate=0.25)).to_pandas()
     assert told["no_answer_rate"].fillna(-1).tolist() == [-1, 0.25]

@@ -185,7 +185,7 @@ def test_errors_are_counted_by_fault_in_summary_and_report(play, tmp_path):
     assert "failed calls" in summary._repr_html_()
     assert "4 (4 user)" in summary._repr_html_()
     frame = pytest.importorskip("pandas") and summary.to_pandas()
-    assert frame["n_errors_user"].tolist() == [4, 4]
+    assert frame["faults.user"].tolist() == [4, 4]
 
 
 def test_without_errors_nothing_is_said_of_faults(finished_run):
