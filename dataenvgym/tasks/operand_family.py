@@ -85,10 +85,6 @@ class OperandFamily(PocketFamily[ProblemT]):
     pools: Mapping[str, tuple[str, ...]]
     split_key: str
 
-    @property
-    @abstractmethod
-    def skills(self) -> Mapping[str, OperandSkill]: ...
-
     @abstractmethod
     def problem(self, skill: str, operands: Operands) -> ProblemT:
         """The problem of that skill on these operands."""

@@ -4,7 +4,7 @@ A `SourceRow` is a JSON object with an id, the same on every machine, and the pl
 found, for error messages. `read_rows` takes
 
     test.jsonl, test.jsonl.gz   one JSON object a line
-    test.json                   a JSON array of objects, or one object a line
+    test.json                   a JSON array of objects, one object a line, or one object
     MATH/train/                 a folder of files with one JSON object each, at any depth
     HubDataset(...)             a dataset by name, through the `datasets` library, or files of
                                 its repository, through `huggingface_hub`
@@ -172,6 +172,9 @@ def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
         yield from rows_of_lines(path, name, where)
         return
     rows = _parse(data, where)
+    if isinstance(rows, dict):
+        yield SourceRow(name, where, rows)
+        return
     if not isinstance(rows, list):
         raise InvalidInstanceError(
             f"{where}: found {type(rows).__name__} {rows!r:.80}, expected an array of objects"

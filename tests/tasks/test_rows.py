@@ -69,7 +69,9 @@ def test_a_json_file_has_an_array_or_one_object_per_line(tmp_path):
     path.write_text("".join(f"{json.dumps(values)}\n" for values in OBJECTS))
     assert [row.values for row in read_rows(path)] == OBJECTS
     assert next(read_rows(path)).id == "all-1"
-    path.write_text("{}")
+    path.write_text(json.dumps({"a": [1]}))
+    assert [row.values for row in read_rows(path)] == [{"a": [1]}]
+    path.write_text("3")
     with pytest.raises(InvalidInstanceError, match="expected an array"):
         list(read_rows(path))
 

@@ -76,75 +76,59 @@ def _rotated(times: int) -> Change:
     return lambda cells: np.rot90(cells, times)
 
 
+def _antitransposed(cells: Cells) -> Cells:
+    return np.rot90(cells, 2).T
+
+
 def _doubled(height: int, width: int) -> Change:
     return lambda cells: cells.repeat(height, axis=0).repeat(width, axis=1)
 
 
-def _reflected(axis: int, *, first: bool) -> Change:
-    """The grid and its mirror image along an axis; `first` puts the image before the grid."""
-
-    def change(cells: Cells) -> Cells:
-        both = [np.flip(cells, axis), cells]
-        return np.concatenate(both if first else both[::-1], axis)
-
-    return change
-
-
-def _symmetry(name: str, change: Change, inverse: Change | None = None) -> Augmentation:
-    return Augmentation(name, change, inverse or change)
+def _then_doubled(change: Change) -> Change:
+    return lambda cells: _doubled(2, 2)(change(cells))
 
 
 SYMMETRIES: Mapping[str, Augmentation] = {
-    one.name: one
-    for one in (
-        _symmetry("rotate-90", _rotated(1), _rotated(3)),
-        _symmetry("rotate-180", _rotated(2)),
-        _symmetry("rotate-270", _rotated(3), _rotated(1)),
-        _symmetry("flip-0", np.flipud),
-        _symmetry("flip-1", np.fliplr),
-        _symmetry("transpose", np.transpose),
-        _symmetry("antitranspose", lambda cells: np.rot90(cells, 2).T),
+    name: Augmentation(name, change, inverse)
+    for name, change, inverse in (
+        ("rotate-90", _rotated(1), _rotated(3)),
+        ("rotate-180", _rotated(2), _rotated(2)),
+        ("rotate-270", _rotated(3), _rotated(1)),
+        ("flip-0", np.flipud, np.flipud),
+        ("flip-1", np.fliplr, np.fliplr),
+        ("transpose", np.transpose, np.transpose),
+        ("antitranspose", _antitransposed, _antitransposed),
     )
 }
 """The symmetries of the square, except the identity."""
-_PUBLISHED = [one for name, one in SYMMETRIES.items() if name != "antitranspose"]
-
-
-def _then_doubled(first: Augmentation) -> Augmentation:
-    double = _doubled(2, 2)
-    return Augmentation(f"{first.name}, resolution", lambda cells: double(first.change(cells)))
-
-
-_GROUPS: Mapping[Group, tuple[Augmentation, ...]] = {
-    "basic": (
-        *_PUBLISHED,
-        Augmentation("reflect-0", _reflected(0, first=False)),
-        Augmentation("reflect-1", _reflected(1, first=False)),
-        Augmentation("reflect-0-first", _reflected(0, first=True)),
-        Augmentation("reflect-1-first", _reflected(1, first=True)),
-    ),
-    "size": (
-        Augmentation("resolution", _doubled(2, 2)),
-        Augmentation("height", _doubled(2, 1)),
-        Augmentation("width", _doubled(1, 2)),
-    ),
-    "chain": tuple(_then_doubled(one) for one in _PUBLISHED),
-    "repeat": (
-        Augmentation("repeat-0", lambda cells: np.tile(cells, (2, 1))),
-        Augmentation("repeat-1", lambda cells: np.tile(cells, (1, 2))),
-        Augmentation("repeat-both", lambda cells: np.tile(cells, (2, 2))),
-    ),
+_PUBLISHED = {name: one for name, one in SYMMETRIES.items() if name != "antitranspose"}
+_OTHERS: Mapping[str, Mapping[str, Change]] = {
+    "basic": {
+        "reflect-0": lambda cells: np.concatenate([cells, np.flipud(cells)]),
+        "reflect-1": lambda cells: np.concatenate([cells, np.fliplr(cells)], 1),
+        "reflect-0-first": lambda cells: np.concatenate([np.flipud(cells), cells]),
+        "reflect-1-first": lambda cells: np.concatenate([np.fliplr(cells), cells], 1),
+    },
+    "size": {"resolution": _doubled(2, 2), "height": _doubled(2, 1), "width": _doubled(1, 2)},
+    "chain": {f"{n}, resolution": _then_doubled(one.change) for n, one in _PUBLISHED.items()},
+    "repeat": {
+        "repeat-0": lambda cells: np.tile(cells, (2, 1)),
+        "repeat-1": lambda cells: np.tile(cells, (1, 2)),
+        "repeat-both": lambda cells: np.tile(cells, (2, 2)),
+    },
 }
+"""Of each group, the augmentations without an inverse."""
 GROUPS: tuple[Group, ...] = get_args(Group)
 
 
 def augmentations_of(group: Group, rng: np.random.Generator) -> tuple[Augmentation, ...]:
     """The augmentations of a group; `rng` draws the translation, which belongs to "basic"."""
+    found = [Augmentation(name, change) for name, change in _OTHERS[group].items()]
     if group != "basic":
-        return _GROUPS[group]
+        return tuple(found)
     shift = tuple(rng.integers(0, _SHIFTS, 2).tolist())
     translate = Augmentation("translate", partial(np.roll, shift=shift, axis=(0, 1)))
-    return (*_GROUPS["basic"], translate)
+    return (*_PUBLISHED.values(), *found, translate)
 
 
 def permuted_colors(rng: np.random.Generator) -> Augmentation:

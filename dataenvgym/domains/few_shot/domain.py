@@ -55,13 +55,8 @@ class FewShotDomain(Domain):
         self.make_environment()  # raises here if an option is invalid
 
     def make_environment(self, instances: Sequence[TaskInstance] = ()) -> FewShotEnvironment:
-        prompt = self.prompt_template
-        return FewShotEnvironment(
-            instances,
-            max_turns=self.max_turns,
-            system_prompt=prompt.system,
-            template=prompt.template,
-        )
+        options = self.prompt_template.options
+        return FewShotEnvironment(instances, max_turns=self.max_turns, **options)
 
     def answer_class(self, instance: TaskInstance, reply: str) -> str | None:
         """The last grid of the reply; None if it has none."""

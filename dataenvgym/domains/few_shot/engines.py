@@ -84,7 +84,8 @@ class GridEditEngine:
                 "task=few_shot, or another engine (`dataenvgym list agent/engine`)"
             )
         self._task, self._domain = task, task.domain
-        self._data_generation = DataGeneration.of(augmentations)
+        training = NOTHING.training.model_copy(update={"num_train_epochs": 1})
+        self._edit = SelfEdit(data_generation=DataGeneration.of(augmentations), training=training)
         self.at_test_time = at_test_time
         self._split: Split = "validation" if at_test_time else "train"
         self.examples_per_problem = min(examples_per_problem, MOST_EXAMPLES)
@@ -98,8 +99,7 @@ class GridEditEngine:
         self, problems: Sequence[FewShotProblem], rng: np.random.Generator
     ) -> list[SelfEdit | Failure]:
         """The edit for each problem, or the failed call for it."""
-        training = NOTHING.training.model_copy(update={"num_train_epochs": 1})
-        return [SelfEdit(data_generation=self._data_generation, training=training)] * len(problems)
+        return [self._edit] * len(problems)
 
     # --- what an agent asks ---
 
@@ -186,10 +186,9 @@ class GridEditEngine:
     ) -> list[TrainingDatum]:
         """Records of these problems, at most as many as the assignment asks for."""
         problems = [instance.data_as(FewShotProblem) for instance in instances]
+        edits = self.edits_for(problems, rng)
         records: list[TrainingDatum] = []
-        for instance, problem, edit in zip(
-            instances, problems, self.edits_for(problems, rng), strict=True
-        ):
+        for instance, problem, edit in zip(instances, problems, edits, strict=True):
             if isinstance(edit, Failure):
                 self._unanswered.append(edit.reason)
                 continue
@@ -203,10 +202,11 @@ class GridEditEngine:
             )
             for example in examples:
                 record = _record_of(example)
-                key = hashlib.sha256(f"{record.instruction}\0{record.output}".encode())
-                if n_left and key.hexdigest()[:16] not in self._written:
+                text = f"{record.instruction}\0{record.output}"
+                key = hashlib.sha256(text.encode()).hexdigest()[:16]
+                if n_left and key not in self._written:
                     n_left -= 1
-                    self._written.add(key.hexdigest()[:16])
+                    self._written.add(key)
                     signed = record.model_copy(update={"provenance": provenance})
                     records.append(self._domain.frame(signed))
         return records
@@ -285,18 +285,14 @@ class GridSelfEditEngine(GridEditEngine):
         if not examples:
             return Edit((), failure="the puzzle has one demonstration, which gives no example")
         records = [self._domain.frame(_record_of(example)) for example in examples]
-        training = edit.training
+        rate, epochs = edit.training.learning_rate, float(edit.training.num_train_epochs)
         if text is None:
             return Edit(records)
-        if not training.num_train_epochs or not training.learning_rate:
+        if not epochs or not rate:
             return Edit(())
-        options: dict[str, Any] = {
-            "learning_rate": training.learning_rate,
-            "num_train_epochs": float(training.num_train_epochs),
-        }
-        if training.strategy == "train_using_all_tokens":
-            options["train_on_prompt"] = True
-        return Edit(records, options)
+        on_prompt = edit.training.strategy == "train_using_all_tokens"
+        options: dict[str, Any] = {"train_on_prompt": True} if on_prompt else {}
+        return Edit(records, {"learning_rate": rate, "num_train_epochs": epochs, **options})
 
     def _asked(self, problem: FewShotProblem) -> Conversation:
         shown = "\n\n".join(pair.text for pair in problem.demonstrations)

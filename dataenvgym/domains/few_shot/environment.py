@@ -1,6 +1,7 @@
 """One few-shot problem: the student gives the output of the last input, and may try again.
 
-This is `dataenvgym/FewShot-v0`.
+This is `dataenvgym/FewShot-v0`; bare `gymnasium.make` works on the validation problems of pocket
+few-shot.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from dataenvgym.domains.few_shot.problem import (
     Grid,
     cells_of,
     read_grid,
-    read_problem,
 )
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import Conversation, Message, TaskInstance
@@ -23,23 +23,6 @@ from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 
 ATTEMPTS = 2
 AGAIN = "Give another output."
-_MIRRORED = """\
-Input:
-1 2 0
-0 5 0
-Output:
-0 2 1
-0 5 0
-
-Input:
-7 0 3
-Output:
-3 0 7
-
-Input:
-0 4 4
-8 0 6
-Output:"""
 
 
 class FewShotEnvironment(TaskEnvironment):
@@ -95,25 +78,3 @@ def output_of(instance: TaskInstance) -> Grid:
             f"rows of digits: {found}"
         )
     return found
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> FewShotEnvironment:
-    """Make `dataenvgym/FewShot-v0`: by default, with one small problem.
-
-    Args:
-        options: those of `FewShotEnvironment`.
-    """
-    if instances is None:
-        problem = read_problem(_MIRRORED)
-        assert problem is not None
-        example = TaskInstance(
-            id="mirrored",
-            task="few_shot",
-            instruction=problem.text,
-            answer="4 4 0\n6 0 8",
-            data=problem.model_dump(mode="json"),
-        )
-        instances = (example,)
-    return FewShotEnvironment(instances, **options)

@@ -11,7 +11,7 @@ augmentations and training, at random, and not always valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import NonNegativeInt, PositiveInt
 
 from dataenvgym.domains.few_shot.domain import FewShotDomain
+from dataenvgym.domains.few_shot.environment import FewShotEnvironment
 from dataenvgym.domains.few_shot.problem import (
     Cells,
     FewShotProblem,
@@ -188,3 +189,16 @@ class PocketFewShotDomain(FewShotDomain):
         """Whether its grids follow the rule; None if it is not one to a puzzle of the family."""
         known = POCKET_FEW_SHOT.read(self.prompt_template.instruction_in(answer.question))
         return POCKET_FEW_SHOT.holds(known, answer.text) if known else None
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> FewShotEnvironment:
+    """Make `dataenvgym/FewShot-v0`: by default, with pocket few-shot (validation).
+
+    Args:
+        options: those of `FewShotEnvironment`.
+    """
+    if instances is None:
+        instances = PocketFewShotTask().instances
+    return FewShotEnvironment(instances, **options)

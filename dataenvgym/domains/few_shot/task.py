@@ -11,7 +11,6 @@ in the same split.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +33,7 @@ from dataenvgym.errors import (
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import PlainText, takes
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.storage import read_json
+from dataenvgym.storage import read_model
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.options import FileOptions, PromptOptions, TaskOptions
 from dataenvgym.tasks.row_source import RowSource
@@ -46,6 +45,9 @@ Find the rule that turns each input into its output. Reply with the output of th
 in the same form.
 
 {instruction}"""
+
+
+_SOLUTIONS = "it should hold a list of outputs for each id"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,29 +202,21 @@ def tests_in(source: Path | HubDataset, ids: frozenset[str] | None) -> Iterator[
 
 def tasks_in(source: Path | HubDataset) -> Iterator[SourceRow]:
     """The tasks in a source, one in each row."""
-    tasks: Any = None
-    if isinstance(source, Path) and source.suffix == ".json" and source.is_file():
-        with suppress(exact_json.JSONDecodeError):  # `read_rows` says what is wrong
-            tasks = exact_json.loads(source.read_bytes())
-    is_one = isinstance(tasks, dict) and "train" in tasks
-    are_many = isinstance(tasks, dict) and all(isinstance(task, dict) for task in tasks.values())
-    if not isinstance(source, Path) or not (is_one or are_many):
-        for row in read_rows(source):
-            own = row.values.get("id")
-            yield replace(row, id=own) if isinstance(own, str) and own else row
-        return
-    if is_one:
-        own = tasks.get("id")
-        tasks = {own if isinstance(own, str) and own else source_name(source): tasks}
-    beside = source.with_name(source.name.replace("challenges", "solutions"))
-    solutions: Any = {}
-    if beside != source and beside.exists():
-        solutions = read_json(beside)
-        if not isinstance(solutions, dict):
-            raise InvalidInstanceError(f"{beside} has no object with a list of outputs for each id")
-    for id, task in tasks.items():
-        values = {**task, "solutions": solutions[id]} if id in solutions else task
-        yield SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", values)
+    for row in read_rows(source):
+        own = row.values.get("id")
+        id = own if isinstance(own, str) and own else row.id
+        if not isinstance(source, Path) or row.where != str(source):
+            yield replace(row, id=id)
+            continue
+        tasks = {id: row.values} if "train" in row.values else row.values
+        beside = source.with_name(source.name.replace("challenges", "solutions"))
+        solutions: Mapping[str, Any] = {}
+        if beside != source and beside.exists():
+            solutions = read_model(beside, dict[str, list[Any]], _SOLUTIONS, InvalidInstanceError)
+        for id, task in tasks.items():
+            given = {"solutions": solutions[id]} if id in solutions else {}
+            values = {**task, **given} if isinstance(task, Mapping) else {"task": task}
+            yield SourceRow(f"{source_name(source)}/{id}", f"{source}, task {id!r}", values)
 
 
 def _id_of(row: SourceRow) -> str:

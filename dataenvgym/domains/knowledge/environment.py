@@ -136,18 +136,3 @@ class KnowledgeEnvironment(TaskEnvironment):
                 is_right = verdict.is_right
         reward = scores["f1"] if self.graded_by == "f1" else float(is_right)
         return Outcome(reward=reward, was_correct=is_right, scores=scores)
-
-
-def make_default(
-    instances: Sequence[TaskInstance] | None = None, **options: Any
-) -> KnowledgeEnvironment:
-    """Make `dataenvgym/Knowledge-v0`: by default, with pocket knowledge (validation).
-
-    Args:
-        options: those of `KnowledgeEnvironment`.
-    """
-    if instances is None:
-        from dataenvgym.domains.knowledge.pocket import PocketKnowledgeTask
-
-        instances = PocketKnowledgeTask(split="validation").instances
-    return KnowledgeEnvironment(instances, **options)

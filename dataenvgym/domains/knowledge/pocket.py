@@ -26,6 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Le
 
+from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes
 from dataenvgym.records import ChatDatum, Conversation, LabeledAnswer, SupervisedDatum, TaskInstance
@@ -319,3 +320,16 @@ class PocketKnowledgeEnvironment(TaskEnvironment):
         given = named(str(instance.skill), conversation[-1].content)
         is_right = given is not None and given == instance.answer
         return Outcome(reward=float(is_right), was_correct=is_right)
+
+
+def make_default(
+    instances: Sequence[TaskInstance] | None = None, **options: Any
+) -> KnowledgeEnvironment:
+    """Make `dataenvgym/Knowledge-v0`: by default, with pocket knowledge (validation).
+
+    Args:
+        options: those of `KnowledgeEnvironment`.
+    """
+    if instances is None:
+        instances = PocketKnowledgeTask().instances
+    return KnowledgeEnvironment(instances, **options)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PositiveInt
 
-from dataenvgym import exact_json
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
@@ -139,7 +137,7 @@ def question_rows(
     place: Path | HubDataset, *, n_passages: int | None, seed: int
 ) -> Iterator[SourceRow]:
     """Each question of a source as a row, in the source's order."""
-    rows = [question for row in _rows(place) for question in _questions(row)]
+    rows = [question for row in read_rows(place) for question in _questions(row)]
     passages = dict.fromkeys(str(row.values.get("context")) for row in rows)
 
     def rank(passage: str) -> bytes:
@@ -147,17 +145,6 @@ def question_rows(
 
     chosen = set(sorted(passages, key=rank)[:n_passages])
     return (row for row in rows if str(row.values.get("context")) in chosen)
-
-
-def _rows(place: Path | HubDataset) -> Iterator[SourceRow]:
-    """The rows of a source; one of SQuAD's own files is a row with its articles."""
-    if isinstance(place, Path) and place.suffix == ".json" and place.is_file():
-        with suppress(exact_json.JSONDecodeError):  # `read_rows` reads other files
-            content = exact_json.loads(place.read_bytes())
-            if isinstance(content, dict) and "data" in content:
-                yield SourceRow(place.stem, str(place), content)
-                return
-    yield from read_rows(place)
 
 
 def _questions(row: SourceRow) -> Iterator[SourceRow]:

@@ -10,7 +10,7 @@ from dataenvgym.environments.overlap import EvaluatedProblems
 from dataenvgym.records import SupervisedDatum
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.domain import solves
-from tests.domains.few_shot.puzzles import drawn, folder_of, pair
+from tests.domains.few_shot.puzzles import folder_of
 
 DOMAIN = FewShotDomain()
 
@@ -22,13 +22,6 @@ def task(small):
 
 def record_of(instance, output):
     return SupervisedDatum(instruction=instance.instruction, output=output)
-
-
-def test_a_gold_record_is_the_prompt_and_the_output(task):
-    instance = task.instances[0]
-    record = task.domain.gold_record(instance)
-    assert record.instruction == task.domain.prompt_template.text(instance.instruction)
-    assert record.output == instance.answer
 
 
 def test_a_record_becomes_a_problem_with_its_own_skill(task):
@@ -45,6 +38,8 @@ def test_replies_with_the_same_grid_give_the_same_answer(task):
     same = {DOMAIN.answer_class(task.instances[0], reply) for reply in ("1 2", "[[1, 2]]", "a\n12")}
     assert same == {"1 2"}
     assert DOMAIN.answer_class(task.instances[0], "none") is None
+    report = task.generate_performance_report(task.evaluate(ScriptedPredictor(lambda c: "1 2")))
+    assert "voted" not in report.scores  # without views
 
 
 def test_only_the_input_to_solve_gives_a_long_problem_away(tmp_path):
@@ -122,12 +117,3 @@ def test_the_two_most_frequent_grids_turned_back_are_the_attempts(viewed, wrong,
     assert report.accuracy == pytest.approx(accuracy)
     assert report.scores["voted"] == voted
     assert viewed.generate_performance_report(completed[::-1]) == report
-
-
-def test_without_views_there_is_no_vote(task):
-    completed = task.evaluate(ScriptedPredictor(lambda c: "1 2"))
-    assert "voted" not in task.generate_performance_report(completed).scores
-
-
-def test_drawn_tasks_follow_their_rule():
-    assert drawn(0)["test"] == [pair(drawn(0)["test"][0]["input"])]

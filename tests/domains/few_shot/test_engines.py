@@ -70,13 +70,6 @@ def test_augmented_records_keep_the_rule(task):
     assert {3, 4, 6} <= sizes
 
 
-@pytest.mark.parametrize("group", ["size", "chain", "repeat"])
-def test_each_group_of_augmentations_is_an_option(group, task):
-    engine = GridEditEngine(task, augmentations=[group])
-    records = generate(engine, Assignment(60))
-    assert max(len(read_grid(r.output)) for r in records) >= 6
-
-
 def test_records_have_the_skill_that_was_planned_and_are_of_it(task):
     skills = Counter(i.skill for i in task.on("train").instances)
     engine = GridEditEngine(task, augmentations=())
@@ -125,9 +118,7 @@ def test_a_problem_gives_few_records_in_a_call_and_none_twice(task):
     second = generate(engine, Assignment(99), seed=1)
     assert second
     assert not {r.instruction for r in first} & {r.instruction for r in second}
-
-
-def test_records_that_were_not_asked_for_come_in_a_later_call(task):
+    # those that were not asked for come in a later call
     engine = GridEditEngine(task, augmentations=(), examples_per_problem=250)
     given = [*generate(engine, Assignment(3)), *generate(engine, Assignment(9999), seed=1)]
     assert len({(r.instruction, r.output) for r in given}) == len(given)
@@ -183,6 +174,7 @@ def test_a_teacher_chooses_the_augmentations_of_each_problem(task):
         ("Turn them.", "no JSON object"),
         (without("training", "strategy"), "strategy"),
         (changed("training", num_train_epochs=100), "more than 375"),
+        (changed("training", num_train_epochs=0), None),  # asks for nothing: not a failure
     ],
 )
 def test_a_failed_edit_gives_no_records_is_counted_and_named(answer, reason, task):
@@ -194,17 +186,11 @@ def test_a_failed_edit_gives_no_records_is_counted_and_named(answer, reason, tas
     failed = [edit for edit in engine.edits.values() if edit.failure]
     n = len(task.on("train").instances)
     assert len(engine.edits) == n
-    assert len(failed) == n - 1
-    assert {edit.training.num_train_epochs for edit in failed} == {0}
+    assert len(failed) == (n - 1 if reason else 0)
+    assert all(edit.training.num_train_epochs == 0 for edit in failed)
     assert 0 < len(records) <= engine.examples_per_problem
-    assert any(f"{n - 1} of {n} self-edits failed" in w and reason in w for w in warnings)
-
-
-def test_an_edit_of_0_epochs_gives_no_records_and_is_not_a_failure(task):
-    none = changed("training", num_train_epochs=0)
-    engine = GridSelfEditEngine(Teacher(lambda text, sampling: none), task)
-    assert generate(engine, Assignment(5)) == []
-    assert not any(edit.failure for edit in engine.edits.values())
+    said = [w for w in warnings if f"{n - 1} of {n} self-edits failed" in w and str(reason) in w]
+    assert len(said) == bool(reason)
 
 
 def test_a_failed_call_is_not_a_failed_edit(task):
@@ -264,14 +250,10 @@ def test_an_edit_is_trained_as_it_says(task):
         return engine.read_edit(context, text, np.random.default_rng(0))
 
     edit = read(json.dumps(EDIT))
-    training = EDIT["training"]
     assert len(edit.records) == 20
-    assert edit.options["learning_rate"] == training["learning_rate"]
-    assert edit.options["num_train_epochs"] == training["num_train_epochs"]
-    on_all = training["strategy"] == "train_using_all_tokens"
-    assert edit.options.get("train_on_prompt", False) == on_all
-    other = {**EDIT, "training": {**training, "strategy": "train_using_all_tokens"}}
-    assert read(json.dumps(other)).options["train_on_prompt"] is True
+    assert edit.options == {"learning_rate": 1e-4, "num_train_epochs": 2}
+    other = changed("training", strategy="train_using_all_tokens")
+    assert read(other).options == {**edit.options, "train_on_prompt": True}
     alone = read(None)
     assert alone.options == {}
     assert set().union(*(pairs_of(r, task) for r in alone.records)) <= known([context.questions[0]])
@@ -289,8 +271,7 @@ def test_an_edit_is_trained_as_it_says(task):
 def test_an_edit_that_failed_or_asks_for_nothing_trains_nothing(change, failure, task):
     engine = GridSelfEditEngine(Teacher("{}"), task, examples_per_problem=20)
     context = engine.contexts(task.instances)[0]
-    text = json.dumps({**EDIT, "training": {**EDIT["training"], **change}})
-    edit = engine.read_edit(context, text, np.random.default_rng(0))
+    edit = engine.read_edit(context, changed("training", **change), np.random.default_rng(0))
     assert edit.records == ()
     assert failure in edit.failure
     assert bool(edit.failure) == bool(failure)

@@ -21,24 +21,15 @@ def played(*replies, **options):
     return [environment.step(reply) for reply in replies]
 
 
-def test_the_exact_output_earns_the_reward():
-    ((conversation, reward, done, truncated, info),) = played(f"So:\n{OUTPUT}")
-    assert (reward, done, truncated, info["was_correct"]) == (1.0, True, False, 1.0)
+def test_the_exact_output_earns_the_reward_at_the_second_attempt_too():
+    ((conversation, *ended, info),) = played(f"So:\n{OUTPUT}")
+    assert (conversation[0].content, ended) == (ONE.text, [1.0, True, False])
     assert info["scores"] == {"cells": 1.0, "first_attempt": 1.0}
-    assert conversation[0].content == ONE.text
-
-
-def test_the_second_attempt_counts_as_much_as_the_first():
     first, second = played("1 2", OUTPUT)
     assert (first[1], first[2]) == (0.0, False)
     assert first[0][-1].content == AGAIN
     assert (second[1], second[2], second[4]["was_correct"]) == (1.0, True, 1.0)
     assert second[4]["scores"]["first_attempt"] == 0.0
-
-
-def test_two_wrong_attempts_are_all():
-    *_, (_, reward, done, _, info) = played("1 2", "2 1")
-    assert (reward, done, info["was_correct"]) == (0.0, True, 0.0)
 
 
 def test_max_turns_is_the_number_of_attempts():
@@ -81,5 +72,5 @@ def test_a_problem_that_cannot_be_scored_is_refused(answer, data, match):
 def test_bare_gymnasium_make_has_a_problem():
     environment = gymnasium.make("dataenvgym/FewShot-v0")
     conversation, _ = environment.reset(seed=0)
-    assert conversation[0].content.startswith("Input:\n1 2 0")
-    assert environment.step("4 4 0\n6 0 8")[1] == 1.0
+    assert conversation[0].content.count("Input:\n") == 3
+    assert environment.step(environment.unwrapped.instances[0].answer)[4]["instance_id"]

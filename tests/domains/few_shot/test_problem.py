@@ -8,45 +8,19 @@ from dataenvgym.domains.few_shot.problem import (
     read_grid,
     read_problem,
     skill_of,
-    text_of,
 )
 from tests.domains.few_shot.puzzles import grid, problem
-
-HERE = grid("0 1/2 3")
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "0 1\n2 3",
-        "01\n23",
-        "0, 1\n2, 3",
-        "[[0, 1], [2, 3]]",
-        "[[0 1]\n [2 3]]",
-        "[\n  [0, 1],\n  [2, 3]\n]",
-        "The rule: mirror.\n\n```\n0 1\n2 3\n```\nDone.",
-        "First 5 5:\n5 5\n\nNo:\n0 1\n2 3\n",
-        "0 1 \r\n2 3",
-    ],
-)
-def test_the_last_grid_of_a_reply_is_read_however_it_is_written(reply):
-    assert read_grid(reply) == HERE
 
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("", "there is no grid"),
-        ("no idea", "there is no grid"),
-        ("0 1\n2", "row 2 has 1 cells, and row 1 has 2"),
-        ("0 10\n2 3", "a cell of row 1 is '10'"),
-        ("[]", "the grid is empty"),
-        ("[[0, 1], [2", "an array is not closed"),
-        ("\n".join(["0"] * 31), "31 x 1, expected at most 30 x 30"),
-        ("0" * 31, "1 x 31"),
+        ("", "there is no grid"), ("0 1\n2", "row 2 has 1 cells"), ("[]", "the grid is empty"),
+        ("0 10\n2 3", "a cell of row 1 is '10'"), ("[[0, 1], [2", "an array is not closed"),
+        ("\n".join(["0"] * 31), "31 x 1"), ("0" * 31, "1 x 31"),
         ("9" * 5000 + " 1", "a cell of row 1"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_grid_has_a_reason(reply, reason):
     found = read_grid(reply)
     assert isinstance(found, str)
@@ -106,23 +80,12 @@ def test_skills_are_read_off_the_demonstrations(pairs, expected):
     assert skill_of([Pair(input=grid(i), output=grid(o)) for i, o in pairs]) == expected
 
 
-def test_a_grid_is_written_as_rows_of_digits():
-    assert text_of(HERE) == "0 1\n2 3"
-
-
 WRITTEN = (
-    "4 7\n5 2",
-    "47\n52",
-    "4,7\n5,2",
-    "[[4,7],[5,2]]",
-    "[[4 7]\n [5 2]]",
-    "[\n  [4, 7],\n  [5, 2]\n]",
-    '["4 7", "5 2"]',
-    '[["4", "7"], ["5", "2"]]',
-    "Row 1: [4, 7]\nRow 2: [5, 2]",
-    r"\begin{bmatrix}4 & 7 \\ 5 & 2\end{bmatrix}",
+    "4 7\n5 2", "4 7 \r\n5 2", "47\n52", "4, 7\n5,2", "[[4,7],[5,2]]", "[[4 7]\n [5 2]]",
+    "[\n  [4, 7],\n  [5, 2]\n]", '["4 7", "5 2"]', '[["4", "7"], ["5", "2"]]',
+    "Row 1: [4, 7]\nRow 2: [5, 2]", r"\begin{bmatrix}4 & 7 \\ 5 & 2\end{bmatrix}",
     "\\begin{array}{cc}\n4 & 7 \\\\\n5 & 2\n\\end{array}",
-)
+)  # fmt: skip
 AROUND = (
     r"\boxed{%s}", "<answer>%s</answer>", "<output>\n%s\n</output>", "**%s**", "$$%s$$",
     "Output: %s", "**Output:**\n%s", "```\n%s\n```", "%s<|im_end|>",
@@ -141,13 +104,10 @@ def test_a_grid_is_read_in_every_wrapper_and_no_other_grid_is(written, around):
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"output": [[4,7],[5,2]]}',
+        '{"output": [[4,7],[5,2]]}', '{"output": "4 7\\n5 2"}', "array([[4, 7],\n       [5, 2]])",
         '```json\n{\n  "output": [\n    [4, 7],\n    [5, 2]\n  ]\n}\n```',
-        '{"output": "4 7\\n5 2"}',
-        "| 4 | 7 |\n|---|---|\n| 5 | 2 |",
-        "array([[4, 7],\n       [5, 2]])",
-        "So the output is [[4, 7], [5, 2]].",
+        "| 4 | 7 |\n|---|---|\n| 5 | 2 |", "So the output is [[4, 7], [5, 2]].",
     ],
-)
+)  # fmt: skip
 def test_a_grid_is_read_in_json_and_in_a_sentence(reply):
     assert read_grid(reply) == ((4, 7), (5, 2))

@@ -8,11 +8,8 @@ from tests.domains.few_shot.puzzles import problem
 
 EDIT = {
     "data_generation": {f"use_{group}_augmentations": group == "size" for group in GROUPS},
-    "training": {
-        "strategy": "train_using_output_tokens",
-        "learning_rate": 1e-4,
-        "num_train_epochs": 2,
-    },
+    "training": {"strategy": "train_using_output_tokens", "learning_rate": 1e-4}
+    | {"num_train_epochs": 2},
 }
 
 
@@ -40,21 +37,15 @@ def test_a_self_edit_is_read_from_a_reply(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("I would turn the grids.", "no JSON object"),
-        ("[1]", "no JSON object"),
-        ('{"training": {}}', "data_generation"),
+        ("I would turn the grids: [1]", "no JSON object"),
         (without("data_generation", "use_size_augmentations"), "use_size_augmentations"),
         (without("training", "strategy"), "strategy"),
-        (without("training", "learning_rate"), "learning_rate"),
-        (without("training", "num_train_epochs"), "num_train_epochs"),
         (changed("training", strategy="train_hard"), "strategy"),
         (changed("training", num_train_epochs=-1), "num_train_epochs"),
-        (changed("training", learning_rate="fast"), "learning_rate"),
         (changed("training", learning_rate="1e-4"), "learning_rate"),
         (changed("training", learning_rate=True), "learning_rate"),
         (changed("data_generation", use_basic_augmentations="yes"), "use_basic_augmentations"),
         (changed("data_generation", use_color_augmentations=True), "use_color_augmentations"),
-        (json.dumps(EDIT).replace("true", "maybe"), "data_generation"),
     ],
 )
 def test_an_edit_that_cannot_be_read_fails_with_0_epochs(text, reason):
@@ -83,11 +74,6 @@ def test_one_demonstration_is_to_be_solved_and_the_others_are_shown_or_all_but_o
     assert {p for e in examples for p in e} == {*one.demonstrations}
 
 
-@pytest.mark.parametrize(("shown", "expected"), [(1, set()), (2, {2}), (3, {2, 3})])
-def test_few_demonstrations_give_small_examples(shown, expected):
-    assert {len(example) for example in made(problem(shown=shown))} == expected
-
-
 def test_at_most_250_different_examples_are_made():
     examples = made(problem(shown=5), GROUPS)
     assert len(examples) == 250 == len({*examples})
@@ -96,10 +82,8 @@ def test_at_most_250_different_examples_are_made():
 
 def test_examples_with_a_grid_that_becomes_too_large_are_dropped():
     one = problem(shown=3, size=20)
-    assert {p.input for e in made(one, ("size", "repeat", "chain")) for p in e} != set()
     sizes = {(len(p.output), len(p.output[0])) for e in made(one, GROUPS) for p in e}
     assert sizes == {(20, 21), (21, 20)}
-    assert (40, 42) not in sizes
 
 
 def test_colors_are_permuted_only_together_with_augmentations():
@@ -107,9 +91,3 @@ def test_colors_are_permuted_only_together_with_augmentations():
     plain = {*one.demonstrations}
     assert {p for e in made(one) for p in e} == plain
     assert {p for e in made(one, ("size",)) for p in e} > plain
-
-
-def test_the_same_generator_makes_the_same_examples():
-    one = problem()
-    assert made(one, GROUPS) == made(one, GROUPS)
-    assert made(one, GROUPS, seed=1) != made(one, GROUPS)

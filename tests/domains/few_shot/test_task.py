@@ -1,10 +1,8 @@
-import io
 import json
 from collections import Counter
 
 import pytest
 
-from dataenvgym.domains.few_shot.domain import FewShotDomain
 from dataenvgym.domains.few_shot.problem import key_of
 from dataenvgym.domains.few_shot.task import FewShotTask
 from dataenvgym.errors import (
@@ -19,14 +17,10 @@ from tests.domains.few_shot.puzzles import drawn, folder_of
 SEAL = {
     "validation": (
         *("44f52bb0", "4be741c5", "5582e5ca", "5614dbcf", "5bd6f4ac", "6150a2bd", "67e8384a"),
-        *("6d0aefbc", "6e02f1e3", "8be77c9e", "8d5021e8", "8e1813be"),
     ),
-    "test": (
-        *("358ba94e", "59341089", "66e6c45b", "68b67ca3", "903d1b4a", "af24b4cc", "b1fc8b8e"),
-        *("bc4146bd", "c7d4e6ad", "ce8d95cc"),
-    ),
+    "test": ("358ba94e", "59341089", "66e6c45b", "68b67ca3", "903d1b4a", "af24b4cc"),
 }
-"""The filtered tasks of its published files, whose keys are these ids."""
+"""Some of the filtered tasks of its published files, whose keys are these ids."""
 
 
 ONE = {"input": [[1]], "output": [[1]]}
@@ -109,40 +103,11 @@ def test_a_file_with_one_task_loads(tmp_path):
     folder_of(tmp_path, 1)
     (one,) = FewShotTask({"validation": tmp_path / "task00.json"}).instances
     assert one.id == "task00/task00-0"
-    (tmp_path / "task00.json").write_text(json.dumps({"id": "mine", **drawn(0)}))
-    (one,) = FewShotTask({"validation": tmp_path / "task00.json"}, ids=["mine"]).instances
-    assert one.id == "task00/mine-0"
-
-
-BY_NAME = """
-import sys
-from dataenvgym.runs.config import build_task, compose
-task = build_task(compose(["task=few_shot", "task.sources={dataset: me/arc}", *sys.argv[1:]]))
-for instance in task.whole().instances:
-    print(instance.id, instance.model_dump_json(include={"data"}))
-"""
-
-
-@pytest.mark.slow
-def test_a_dataset_loads_by_its_name(hub):
-    pytest.importorskip("datasets", reason="needs the extra [datasets]")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = [{"id": f"t{seed}", **drawn(seed)} for seed in range(3)]
-    data = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), data)
-    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n"
-    hub.repositories["me/arc"] = {
-        "README.md": f"{card}    path: data/train-*\n---\n".encode(),
-        "data/train-00000-of-00001.parquet": data.getvalue(),
-    }
-    done = hub.run(BY_NAME)
-    assert done.returncode == 0, done.stderr[-800:]
-    found = [line.split(" ", 1) for line in done.stdout.splitlines()]
-    assert [id for id, _ in found] == ["t0-0", "t1-0", "t2-0"]
-    for (_, data), row in zip(found, rows, strict=True):
-        assert json.loads(data)["data"]["demonstrations"] == row["train"]
+    row = json.dumps({"id": "mine", **drawn(0)})
+    for name, id in (("task00.json", "task00/mine-0"), ("rows.jsonl", "mine-0")):
+        (tmp_path / name).write_text(row)
+        (one,) = FewShotTask({"validation": tmp_path / name}, ids=["mine"]).instances
+        assert one.id == id
 
 
 def test_a_dataset_may_have_its_pairs_as_columns(tmp_path):
@@ -179,17 +144,10 @@ def test_a_malformed_task_is_refused_with_its_file(task, match, tmp_path):
 
 def test_ids_come_as_a_list_or_as_a_file(small, tmp_path):
     wanted = ["task03", "task05"]
-    files = {
-        "lines.txt": "task03\ntask05\n",
-        "array.json": json.dumps(wanted),
-        "object.json": json.dumps({id: {} for id in wanted}),
-    }
-    given = [wanted]
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-        given.append(str(tmp_path / name))
-    for ids in given:
-        assert tasks_of(FewShotTask(small, ids=ids).whole().instances) == {*wanted}
+    for text in ("task03\ntask05\n", json.dumps(wanted), json.dumps({id: {} for id in wanted})):
+        (tmp_path / "ids").write_text(text)
+        task = FewShotTask(small, ids=str(tmp_path / "ids"))
+        assert tasks_of(task.whole().instances) == {*wanted}
     config = compose(["task=few_shot", f"task.sources={small}", "task.ids=[task03,task05]"])
     assert tasks_of(build_task(config).whole().instances) == {*wanted}
 
@@ -221,14 +179,6 @@ def test_views_are_of_evaluated_problems_only(small):
     for split, times in (("train", 1), ("validation", 8), ("test", 8)):
         assert len(task.on(split).instances) == times * len(plain.on(split).instances)
     assert task.share() == plain.share()
-
-
-def test_max_turns_reaches_the_environment(small):
-    domain = FewShotTask(small, max_turns=1).domain
-    assert isinstance(domain, FewShotDomain)
-    assert domain.make_environment().max_turns == 1
-    with pytest.raises(ConfigurationError, match="max_turns is 99"):
-        FewShotTask(small, max_turns=99)
 
 
 def test_the_same_problem_in_another_place_is_kept_out_of_training(tmp_path):

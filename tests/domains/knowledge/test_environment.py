@@ -4,7 +4,8 @@ import gymnasium
 import pytest
 
 from dataenvgym.domains.knowledge.domain import KnowledgeDomain
-from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment, make_default
+from dataenvgym.domains.knowledge.environment import KnowledgeEnvironment
+from dataenvgym.domains.knowledge.pocket import make_default
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.interfaces import Failure, Reply
 from dataenvgym.records import TaskInstance

@@ -129,7 +129,7 @@ def test_a_question_may_have_fields_of_its_own_with_names_that_squad_uses(write)
         ([{"title": "", "context": "c", "questions": ASKED}], "'title' is blank"),
         ([{"title": "T", "context": "c", "question": "\n", "answer": "x"}], "question' is blank"),
         ({"data": [3]}, "json, field 'data'"),
-        ({"rows": []}, "array of objects"),
+        ({"rows": []}, "title: Field required"),
     ],
 )
 def test_a_row_in_another_form_is_refused_with_its_place(write, content, place):
