@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -11,13 +11,14 @@ from dataenvgym.adaptation.arms import ArmResult
 from dataenvgym.adaptation.continual import SequenceResult
 from dataenvgym.adaptation.trials import mean_of
 from dataenvgym.records import Model
-from dataenvgym.runs.documents import Document, Line, Table, markdown
-from dataenvgym.runs.texts import change, interval, one_line, score, several
+from dataenvgym.runs.documents import Document, Line, Row, markdown, table
+from dataenvgym.runs.texts import change, gain, interval, one_line, several
 from dataenvgym.storage import write_json, write_text
 from dataenvgym.tasks.metrics.estimators import Estimate, estimate
 
 REFERENCE = "self_edits"
 """The arm with which the others are compared."""
+Matrix = Sequence[Sequence[float | None]]
 
 
 class ArmFigures(Model):
@@ -27,6 +28,7 @@ class ArmFigures(Model):
         base: the accuracy of the student that is trained, before it is.
         adapter: the mean accuracy of its adapters; of the arm "base", None.
         gain: how far `adapter` is above the student that the run began with.
+        above_reference: how far its adapters are above those of `REFERENCE`, paired by seed.
         sd_edits: the standard deviation of the edits of a context, each the mean of its trainings;
             the mean over contexts. None with one edit each.
         sd_repeats: the same of the trainings of an edit; None with one training each.
@@ -40,6 +42,7 @@ class ArmFigures(Model):
     base: Estimate
     adapter: Estimate | None
     gain: Estimate | None
+    above_reference: Estimate | None = None
     sd_edits: float | None
     sd_repeats: float | None
     n_contexts: int
@@ -50,75 +53,31 @@ class ArmFigures(Model):
     first_failure: str | None = None
     kept: int | None = None
 
+    def row(self) -> Row:
+        """The row of the table."""
+        return {
+            "arm": self.arm,
+            "base": self.base.mean,
+            "adapter": self.adapter and self.adapter.mean,
+            "gain": self.gain and gain(self.gain),
+            "edits ±": self.sd_edits,
+            "repeats ±": self.sd_repeats,
+            f"above {REFERENCE}": self.above_reference and gain(self.above_reference),
+        }
 
-class Difference(Model):
-    """How far the adapters of an arm are above those of `REFERENCE`, paired by seed."""
-
-    arm: str
-    estimate: Estimate
-
-
-class AdaptationReport(Model):
-    """All figures of a run of arms."""
-
-    task: str
-    seeds: tuple[int, ...]
-    arms: tuple[ArmFigures, ...]
-    differences: tuple[Difference, ...]
-
-    @classmethod
-    def of(cls, task: str, results: Sequence[ArmResult]) -> AdaptationReport:
-        """The figures of the results, with the arms in their order."""
-        arms: defaultdict[str, dict[int, ArmResult]] = defaultdict(dict)
-        for result in results:
-            arms[result.arm][result.seed] = result
-        bases = {seed: _by_context(result) for seed, result in arms["base"].items()}
-        means = {arm: {s: _by_context(r) for s, r in of.items()} for arm, of in arms.items()}
-        return cls(
-            task=task,
-            seeds=tuple(sorted({result.seed for result in results})),
-            arms=tuple(
-                _figures(list(of.values()), _differences(means[arm], bases))
-                for arm, of in arms.items()
-            ),
-            differences=tuple(
-                Difference(arm=arm, estimate=estimate(_differences(by_seed, means[REFERENCE])))
-                for arm, by_seed in means.items()
-                if REFERENCE in means and arm not in ("base", REFERENCE)
-            ),
-        )
-
-    def document(self) -> Document:
-        """The tables, and what failed."""
-        yield Line(f"adaptation: {self.task}", "title")
-        rows = []
-        for one in self.arms:
-            adapter, gain = (None if x is None else x.mean for x in (one.adapter, one.gain))
-            deviations = map(score, (one.sd_edits, one.sd_repeats))
-            cells = score(one.base.mean), score(adapter), change(gain), interval(one.gain)
-            rows.append([one.arm, *cells, *deviations])
-        yield Table(("arm", "base", "adapter", "gain", "95%", "edits ±", "repeats ±"), rows)
-        if self.differences:
-            names = (f"adapter, above {REFERENCE}", "difference", "95%")
-            yield Table(names, [(d.arm, change(d.estimate.mean), interval(d.estimate))
-                                for d in self.differences])  # fmt: skip
-        n = max((one.n_contexts for one in self.arms), default=0)
-        seeds = several(len(self.seeds), "seed")
-        yield Line(f"Accuracy without the context: {several(n, 'context')}, {seeds}.", "note")
-        for one in self.arms:
-            facts = [
-                f"{one.n_failed} of {several(one.n_edits, 'edit')} failed and count without gain "
-                f"(the first: {one_line(one.first_failure)})"
-                if one.first_failure
-                else "",
-                f"{several(one.n_errors, 'call')} for an edit failed" if one.n_errors else "",
-                f"{several(one.n_unscored, 'answer')} could not be scored"
-                if one.n_unscored
-                else "",
-                f"the writer learned {several(one.kept, 'edit')}" if one.kept is not None else "",
-            ]
-            if any(facts):
-                yield Line(f"{one.arm}: {'; '.join(filter(None, facts))}.", "note")
+    def facts(self) -> Iterator[str]:
+        """What failed, and what was learned from."""
+        if self.first_failure:
+            yield (
+                f"{self.n_failed} of {several(self.n_edits, 'edit')} failed and count without gain "
+                f"(the first: {one_line(self.first_failure)})"
+            )
+        if self.n_errors:
+            yield f"{several(self.n_errors, 'call')} for an edit failed"
+        if self.n_unscored:
+            yield f"{several(self.n_unscored, 'answer')} could not be scored"
+        if self.kept is not None:
+            yield f"the writer learned {several(self.kept, 'edit')}"
 
 
 class SequenceFigures(Model):
@@ -148,81 +107,101 @@ class SequenceFigures(Model):
     n_failed: int
     first_failure: str | None = None
 
+    def row(self) -> Row:
+        """The row of the table."""
+        return {
+            "arm": self.arm,
+            "base": self.base.mean,
+            "learned": self.learned.mean,
+            "final": self.final.mean,
+            "gain": change(self.gain.mean),
+            "forgetting": self.forgetting.mean,
+            "forgetting 95%": interval(self.forgetting),
+        }
 
-class ContinualReport(Model):
-    """All figures of continual adaptation."""
+    def facts(self) -> Iterator[str]:
+        """What failed."""
+        if self.n_failed:
+            n = several(self.n_failed, "context")
+            yield f"nothing was learned from {n} (the first: {self.first_failure})"
+        if self.n_unscored:
+            yield f"{several(self.n_unscored, 'answer')} could not be scored"
+
+
+class AdaptationReport(Model):
+    """All figures of a run of arms, or of sequences."""
 
     task: str
     seeds: tuple[int, ...]
-    arms: tuple[SequenceFigures, ...]
+    arms: tuple[ArmFigures | SequenceFigures, ...]
 
     @classmethod
-    def of(cls, task: str, results: Sequence[SequenceResult]) -> ContinualReport:
+    def of(cls, task: str, results: Sequence[ArmResult | SequenceResult]) -> AdaptationReport:
         """The figures of the results, with the arms in their order."""
-        arms: defaultdict[str, list[SequenceResult]] = defaultdict(list)
+        arms: defaultdict[str, list[ArmResult]] = defaultdict(list)
+        sequences: defaultdict[str, list[SequenceResult]] = defaultdict(list)
         for result in results:
-            arms[result.arm].append(result)
+            if isinstance(result, SequenceResult):
+                sequences[result.arm].append(result)
+            else:
+                arms[result.arm].append(result)
+        means = {arm: {r.seed: _by_context(r) for r in of} for arm, of in arms.items()}
+        found = [_arm_figures(of, means) for of in arms.values()]
         return cls(
             task=task,
             seeds=tuple(sorted({result.seed for result in results})),
-            arms=tuple(_sequence_figures(arm, of) for arm, of in arms.items()),
+            arms=(*found, *(_sequence_figures(arm, of) for arm, of in sequences.items())),
         )
 
     def document(self) -> Document:
         """The tables, and what failed."""
         yield Line(f"adaptation: {self.task}", "title")
-        names = ("arm", "base", "learned", "final", "gain", "forgetting", "forgetting 95%")
-        rows = []
+        yield table(one.row() for one in self.arms)
+        over = several(len(self.seeds), "seed")
         for one in self.arms:
-            accuracies = [score(each.mean) for each in (one.base, one.learned, one.final)]
-            lost = score(one.forgetting.mean), interval(one.forgetting)
-            rows.append([one.arm, *accuracies, change(one.gain.mean), *lost])
-        yield Table(names, rows)
-        for one in self.arms:
-            n = len(one.matrix) - 1
-            rows = [
-                [f"after {k}" if k else "base", *map(_deviating, row), *[""] * (n - len(row))]
-                for k, row in enumerate(one.matrix)
-            ]
-            yield Table((one.arm, *(f"context {k}" for k in range(1, n + 1))), rows)
-        sequences = several(len(self.seeds), "sequence")
-        yield Line(f"Accuracy without the context, mean over {sequences}.", "note")
-        for one in self.arms:
-            if one.n_failed:
-                yield Line(
-                    f"{one.arm}: nothing was learned from {several(one.n_failed, 'context')} (the "
-                    f"first: {one.first_failure}).",
-                    "note",
+            if isinstance(one, SequenceFigures):
+                yield table(
+                    {one.arm: f"after {k}" if k else "base"}
+                    | {f"context {i}": _deviating(cell) for i, cell in enumerate(row, 1)}
+                    for k, row in enumerate(one.matrix)
                 )
-            if one.n_unscored:
-                text = f"{one.arm}: {several(one.n_unscored, 'answer')} could not be scored."
-                yield Line(text, "note")
+            elif one.arm == "base":
+                over += f", {several(one.n_contexts, 'context')}"
+        yield Line(f"Accuracy without the context: {over}.", "note")
+        for one in self.arms:
+            if facts := [*one.facts()]:
+                yield Line(f"{one.arm}: {'; '.join(facts)}.", "note")
 
 
-def _deviating(found: Estimate) -> str:
-    return score(found.mean, 2) + ("" if found.sd is None else f" ±{found.sd:.2f}")
+def _deviating(found: Estimate) -> str | None:
+    if found.mean is None:
+        return None
+    return f"{found.mean:.2f}" + ("" if found.sd is None else f" ±{found.sd:.2f}")
 
 
 def _sequence_figures(arm: str, results: Sequence[SequenceResult]) -> SequenceFigures:
-    matrices = [[row.accuracies for row in result.rows] for result in results]
+    matrices: list[Matrix] = [[row.accuracies for row in result.rows] for result in results]
     failures = [row.failure for result in results for row in result.rows if row.failure]
 
-    def over(figure: Callable[[Sequence[Sequence[float | None]]], float | None]) -> Estimate:
+    def over(figure: Callable[[Matrix], float | None]) -> Estimate:
         return estimate([x for x in map(figure, matrices) if x is not None])
 
     return SequenceFigures(
         arm=arm,
         matrix=tuple(
-            tuple(
-                estimate([x for m in matrices if (x := m[row][column]) is not None])
-                for column in range(len(matrices[0][row]))
-            )
-            for row in range(len(matrices[0]))
+            tuple(over(lambda m, i=i, j=j: m[i][j]) for j in range(len(row)))  # type: ignore[misc]
+            for i, row in enumerate(matrices[0])
         ),
         base=over(lambda m: mean_of(m[0])),
         learned=over(lambda m: mean_of([row[-1] for row in m[1:]])),
         final=over(lambda m: mean_of(m[-1])),
-        gain=over(_gain),
+        gain=over(
+            lambda m: mean_of(
+                after - before
+                for before, after in zip(m[0], m[-1], strict=True)
+                if before is not None and after is not None
+            )
+        ),
         forgetting=over(_forgetting),
         n_unscored=sum(row.n_unscored for result in results for row in result.rows),
         n_failed=len(failures),
@@ -230,12 +209,7 @@ def _sequence_figures(arm: str, results: Sequence[SequenceResult]) -> SequenceFi
     )
 
 
-def _gain(matrix: Sequence[Sequence[float | None]]) -> float | None:
-    pairs = zip(matrix[0], matrix[-1], strict=True)
-    return mean_of([b - a for a, b in pairs if a is not None and b is not None])
-
-
-def _forgetting(matrix: Sequence[Sequence[float | None]]) -> float | None:
+def _forgetting(matrix: Matrix) -> float | None:
     last = matrix[-1]
     lost: list[float] = []
     for column, now in enumerate(last[:-1]):
@@ -245,59 +219,44 @@ def _forgetting(matrix: Sequence[Sequence[float | None]]) -> float | None:
     return mean_of(lost)
 
 
-AnyReport = AdaptationReport | ContinualReport
-
-
-def report_of(task: str, results: Sequence[ArmResult | SequenceResult]) -> AnyReport:
-    """The report of arms, or of sequences."""
-    sequences = [result for result in results if isinstance(result, SequenceResult)]
-    if sequences:
-        return ContinualReport.of(task, sequences)
-    return AdaptationReport.of(task, [one for one in results if isinstance(one, ArmResult)])
-
-
-def _by_context(result: ArmResult) -> dict[str, float]:
-    """The mean accuracy of the edits of each context, if one could be scored."""
+def _by_context(result: ArmResult) -> dict[str, list[float]]:
+    """The mean accuracy of each edit of each context, if one could be scored."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     for edit in result.edits:
         if edit.mean is not None:
             found[edit.context].append(edit.mean)
-    return {context: fmean(values) for context, values in found.items()}
+    return found
 
 
-def _differences(
-    these: Mapping[int, Mapping[str, float]], those: Mapping[int, Mapping[str, float]]
-) -> list[float]:
-    """For each seed of both, the mean difference over the contexts of both."""
+BySeed = Mapping[int, Mapping[str, Sequence[float]]]
+
+
+def _differences(these: BySeed, those: BySeed) -> Estimate:
+    """The mean difference over the contexts of both, for each seed of both."""
     pairs = [
-        [own - those[seed][context] for context, own in found.items() if context in those[seed]]
+        [fmean(own) - fmean(those[seed][c]) for c, own in found.items() if c in those[seed]]
         for seed, found in these.items()
         if seed in those
     ]
-    return [fmean(differences) for differences in pairs if differences]
+    return estimate([fmean(differences) for differences in pairs if differences])
 
 
-def _figures(results: Sequence[ArmResult], gains: Sequence[float]) -> ArmFigures:
-    is_base = results[0].arm == "base"
-    edits = [edit for result in results for edit in result.edits]
-    of_context: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
-    bases: defaultdict[int, dict[str, float]] = defaultdict(dict)
-    for result in results:
-        for edit in result.edits:
-            if edit.mean is not None:
-                of_context[result.seed, edit.context].append(edit.mean)
-            if edit.baseline is not None:
-                bases[result.seed][edit.context] = edit.baseline
-    of_edit = [[a for a in edit.accuracies if a is not None] for edit in edits]
-    adapters = [list(_by_context(result).values()) for result in results]
+def _arm_figures(results: Sequence[ArmResult], means: Mapping[str, BySeed]) -> ArmFigures:
+    """The figures of one arm; `means` has the accuracies of all."""
+    arm, edits = results[0].arm, [edit for result in results for edit in result.edits]
+    own, is_base = means[arm], arm == "base"
+    bases = [{e.context: e.baseline for e in r.edits if e.baseline is not None} for r in results]
+    adapters = [[fmean(of) for of in found.values()] for found in own.values() if found]
     kept = [result.kept for result in results if result.kept is not None]
+    compared = REFERENCE in means and arm not in ("base", REFERENCE)
     return ArmFigures(
-        arm=results[0].arm,
-        base=estimate([fmean(by_context.values()) for by_context in bases.values()]),
-        adapter=None if is_base else estimate([fmean(values) for values in adapters if values]),
-        gain=None if is_base else estimate(gains),
-        sd_edits=_mean_deviation(of_context.values()),
-        sd_repeats=_mean_deviation(of_edit),
+        arm=arm,
+        base=estimate([fmean(of.values()) for of in bases if of]),
+        adapter=None if is_base else estimate([fmean(values) for values in adapters]),
+        gain=None if is_base else _differences(own, means.get("base", {})),
+        above_reference=_differences(own, means[REFERENCE]) if compared else None,
+        sd_edits=_mean_deviation(of for found in own.values() for of in found.values()),
+        sd_repeats=_mean_deviation([a for a in e.accuracies if a is not None] for e in edits),
         n_contexts=len({edit.context for edit in results[0].edits}),
         n_edits=sum(edit.error is None for edit in edits),
         n_failed=sum(bool(edit.failure) for edit in edits),
@@ -312,7 +271,7 @@ def _mean_deviation(groups: Iterable[Sequence[float]]) -> float | None:
     return mean_of(stdev(values) for values in groups if len(values) > 1)
 
 
-def write_report(directory: Path, report: AnyReport, results: Sequence[Model]) -> Path:
+def write_report(directory: Path, report: AdaptationReport, results: Sequence[Model]) -> Path:
     """Write `results.json`, with all results, and `report.md`; return the path of the latter."""
     content = {
         **report.model_dump(mode="json"),

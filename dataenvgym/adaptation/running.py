@@ -18,7 +18,7 @@ from pydantic import PositiveInt
 
 from dataenvgym.adaptation.arms import ArmResult, Arms
 from dataenvgym.adaptation.continual import Continual, SequenceResult
-from dataenvgym.adaptation.report import AnyReport, report_of, write_report
+from dataenvgym.adaptation.report import AdaptationReport, write_report
 from dataenvgym.adaptation.rest_em import RestEM, StudentOf
 from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.errors import ConfigurationError
@@ -69,7 +69,7 @@ class Adaptation(NamedTuple):
     """
 
     directory: Path
-    report: AnyReport
+    report: AdaptationReport
     was_finished: bool
 
 
@@ -134,7 +134,7 @@ def run_adaptation(
                     seed=seed,
                     retry_errors=retry_errors,
                 )
-            report = report_of(parts.task.name, results)
+            report = AdaptationReport.of(parts.task.name, results)
             file = directory / "results.json"
             before = file.read_bytes() if file.exists() else None
             write_report(directory, report, results)

@@ -7,7 +7,7 @@ import pytest
 
 from dataenvgym.adaptation import Arms, Context, Continual, Edit, RestEM
 from dataenvgym.adaptation.continual import Row, SequenceResult
-from dataenvgym.adaptation.report import ContinualReport
+from dataenvgym.adaptation.report import AdaptationReport
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, TrainingError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message, TaskInstance, TextDatum
@@ -283,7 +283,7 @@ def test_a_context_that_teaches_nothing_is_named_and_the_sequence_continues(stud
     assert [row.failure for row in result.rows] == [
         "it is not good" if n == at else "" for n in range(5)
     ]
-    (figures,) = ContinualReport.of("words", [result]).arms
+    (figures,) = AdaptationReport.of("words", [result]).arms
     assert (figures.n_failed, figures.first_failure) == (1, "it is not good")
 
 
@@ -324,7 +324,7 @@ FIRST = result((0.0, 0.2, 0.4), (0.8,), (1.0, 0.6), (0.4, 0.8, 1.0))
 
 
 def test_forgetting_is_the_distance_from_the_best_since_a_context_was_learned():
-    (figures,) = ContinualReport.of("words", [FIRST]).arms
+    (figures,) = AdaptationReport.of("words", [FIRST]).arms
     assert figures.base.mean == pytest.approx(0.2)
     assert figures.learned.mean == pytest.approx((0.8 + 0.6 + 1.0) / 3)
     assert figures.final.mean == pytest.approx((0.4 + 0.8 + 1.0) / 3)
@@ -334,19 +334,19 @@ def test_forgetting_is_the_distance_from_the_best_since_a_context_was_learned():
 
 def test_the_matrix_is_the_mean_and_deviation_over_sequences():
     second = result((0.2, 0.2, None), (0.4,), (0.5, 0.6), (0.4, 0.8, None), seed=1)
-    report = ContinualReport.of("words", [FIRST, second])
+    report = AdaptationReport.of("words", [FIRST, second])
     _, summary, matrix, _ = report.document()
     assert [[*matrix.names], *matrix.rows] == [
         ["merged", "context 1", "context 2", "context 3"],
         ["base", "0.10 ±0.14", "0.20 ±0.00", "0.40"],
-        ["after 1", "0.60 ±0.28", "", ""],
-        ["after 2", "0.75 ±0.35", "0.60 ±0.00", ""],
+        ["after 1", "0.60 ±0.28", None, None],
+        ["after 2", "0.75 ±0.35", "0.60 ±0.00", None],
         ["after 3", "0.40 ±0.00", "0.80 ±0.00", "1.00"],
     ]
-    assert summary.names[-2:] == ("forgetting", "forgetting 95%")
+    assert summary.names[-2:] == ["forgetting", "forgetting 95%"]
     assert report.seeds == (0, 1)
 
 
 def test_one_context_cannot_be_forgotten():
-    (figures,) = ContinualReport.of("words", [result((0.0,), (1.0,))]).arms
+    (figures,) = AdaptationReport.of("words", [result((0.0,), (1.0,))]).arms
     assert (figures.forgetting.mean, figures.gain.mean) == (None, 1.0)

@@ -34,7 +34,7 @@ def test_arms_are_compared_and_the_same_command_shows_them_again(dataenvgym, fol
     assert "This run was finished already" in again.out
 
     more = dataenvgym.succeeds("adapt", *SMALL, *student, "seeds=2", "arms.names=[self_edits]")
-    assert "2 contexts, 2 seeds" in more.out
+    assert "2 seeds, 2 contexts" in more.out
     dataenvgym.refuses("arms.edits: 1 -> 3", "adapt", *SMALL, *student, "arms.edits=3")
     assert json.loads((folder / "adaptations/a/results.json").read_text())["seeds"] == [0, 1]
 

@@ -20,7 +20,7 @@ def test_a_sequence_is_shown_as_a_matrix_and_more_ways_extend_it(dataenvgym, fol
     results = json.loads((folder / "adaptations/a/results.json").read_text())
     names = ["merged", "merged, replay 2", "stacked", "stacked, replay 2"]
     assert [arm["arm"] for arm in results["arms"]] == names
-    assert "mean over 2 sequences" in more.out
+    assert "context: 2 seeds" in more.out
     assert "| stacked, replay 2 |" in (folder / "adaptations/a/report.md").read_text()
     dataenvgym.refuses("arms.contexts: 2 -> 1", *command, "arms.contexts=1")
 
