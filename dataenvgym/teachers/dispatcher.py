@@ -351,6 +351,7 @@ class HttpAnswer(NamedTuple):
 
     status: int
     body: bytes
+    is_json: bool
     retry_after: float | None
 
 
@@ -405,51 +406,45 @@ class Session:
 
     async def ask(self, body: bytes, timeout: float) -> HttpAnswer | Trouble | Failure:
         """Send one request for a reply."""
-        try:
-            async with (
-                asyncio.timeout(timeout) as clock,
-                self._connected.post(
-                    self._ask_url,
-                    data=aiohttp.BytesPayload(body, content_type="application/json"),
-                    allow_redirects=False,
-                ) as response,
-            ):
-                answer = redact_bytes(await response.read())
-        except TimeoutError:
-            if clock.expired():
-                return Trouble(f"no answer within {timeout:g} s")
-            return Trouble(f"no connection within {CONNECT_S:g} s")
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
-            return Trouble(_lost_connection(error), disconnected=True)
-        except aiohttp.ClientError as error:
-            return Failure(reason=redact(f"the server's answer is not HTTP: {error}"))
-        return HttpAnswer(response.status, answer, _retry_after(response.headers))
+        return await self._send("POST", self._ask_url, body, timeout, redirects=False)
 
     async def request(self, method: str, path: str, payload: JsonValue, timeout: float) -> Any:
         """Send one request of any kind; see `ChatClient.request`."""
         url = self._at(path)
         what = f"{method} {without_secrets(str(url))}"
         body = None if payload is None else exact_json.dumps(payload)
+        answer = await self._send(method, url, body, timeout, redirects=True)
+        if not isinstance(answer, HttpAnswer):
+            raise ServerError(f"{what}: {answer.reason}")
+        status, said = answer.status, answer.body
+        if status >= 400:
+            raise ServerError(f"{what}: HTTP {status}: {server_message(said)}", status=status)
+        if not answer.is_json:
+            return said.decode(errors="replace")
         try:
-            async with (
-                asyncio.timeout(timeout),
-                self._connected.request(method, url, data=body) as response,
-            ):
-                answer = redact_bytes(await response.read())
-        except TimeoutError:
-            raise ServerError(f"{what}: no answer within {timeout:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise ServerError(f"{what}: {_lost_connection(error)}") from error
-        if not response.ok:
-            raise ServerError(
-                f"{what}: HTTP {response.status}: {server_message(answer)}", status=response.status
-            )
-        if response.content_type != "application/json":
-            return answer.decode(errors="replace")
-        try:
-            return exact_json.loads(answer)
+            return exact_json.loads(said)
         except orjson.JSONDecodeError as error:
             raise ServerError(f"{what}: the answer is not JSON: {error}") from None
+
+    async def _send(
+        self, method: str, url: URL, body: bytes | None, timeout: float, redirects: bool
+    ) -> HttpAnswer | Trouble | Failure:
+        data = body and aiohttp.BytesPayload(body, content_type="application/json")
+        try:
+            sent = self._connected.request(method, url, data=data, allow_redirects=redirects)
+            async with asyncio.timeout(timeout) as clock, sent as response:
+                answer = redact_bytes(await response.read())
+        except TimeoutError:
+            if clock.expired():
+                return Trouble(f"no answer within {timeout:g} s")
+            return Trouble(f"no connection within {CONNECT_S:g} s")
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
+            reason = redact(f"no connection: {type(error).__name__}: {error}")
+            return Trouble(reason, disconnected=True)
+        except aiohttp.ClientError as error:
+            return Failure(reason=redact(f"the server's answer is not HTTP: {error}"))
+        is_json = response.content_type == "application/json"
+        return HttpAnswer(response.status, answer, is_json, _retry_after(response.headers))
 
     def _at(self, path: str) -> URL:
         """The URL of a path, with the query of the server's URL."""
@@ -471,7 +466,3 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     with suppress(KeyError, TypeError, ValueError, OverflowError):
         return max(0.0, parsedate_to_datetime(headers["Retry-After"]).timestamp() - time.time())
     return None
-
-
-def _lost_connection(error: Exception) -> str:
-    return redact(f"no connection: {type(error).__name__}: {error}")
