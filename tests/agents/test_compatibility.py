@@ -8,16 +8,11 @@ from dataenvgym.agents import (
     Agent,
     AlternatingPolicy,
     BlindPolicy,
-    FreePolicy,
-    GoldEngine,
     NoEngine,
-    NoPolicy,
     OpenEndedPolicy,
     PocketEngine,
-    PoolEngine,
     PreferenceEngine,
     RandomPolicy,
-    RandomSelection,
     RetentionPolicy,
     SkillListPolicy,
     TreeAgent,
@@ -128,18 +123,3 @@ def test_misfits_are_refused(task, policy, engine, shows_skills, expected):
 def test_pairs_that_could_never_write_a_record_are_refused(task, misfit, expected):
     with pytest.raises(ConfigurationError, match=expected):
         check_fit(task, misfit, shows_skills=True)
-
-
-def test_an_engine_that_finds_nothing_to_write_from_is_refused_before_anything_is_run():
-    class NoTrainSplit(Riddles):
-        def load(self, split):
-            if split == "train":
-                raise ConfigurationError("there is no train split")
-            return super().load(split)
-
-    for policy, engine in (
-        (NoPolicy(), GoldEngine(NoTrainSplit())),
-        (FreePolicy(), PoolEngine(RandomSelection(), NoTrainSplit())),
-    ):
-        with pytest.raises(ConfigurationError, match="no train split"):
-            check_fit(NoTrainSplit(), agent(policy, engine), shows_skills=False)

@@ -6,35 +6,19 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import GoldEngine
-from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import RecordChecks
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records import Message, TaskInstance
+from dataenvgym.records import TaskInstance
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks import Task
 from dataenvgym.tasks.adapted_task import task_of
-
-
-class FewShots(TaskEnvironment):
-    """A system message and an earlier turn before the question; the bare answer is right."""
-
-    def begin(self, instance):
-        return (
-            Message(role="system", content="Be brief."),
-            Message(role="user", content="Say a."),
-            Message(role="assistant", content="a"),
-            Message(role="user", content=instance.instruction),
-        )
-
-    def respond(self, instance, conversation):
-        right = conversation[-1].content == instance.answer
-        return Outcome(reward=float(right), was_correct=right)
 
 
 class Echo(Task):
     name = "echo"
+    domain = MathDomain()
 
     def load(self, split):
         words = {"train": "bcd", "validation": "e", "test": "f"}[split]
@@ -44,36 +28,9 @@ class Echo(Task):
         ]
         return [*instances, TaskInstance(id=f"{split}?", task="echo", instruction="Say nothing.")]
 
-    def make_environment(self):
-        return FewShots()
-
 
 def generate(engine, seed=0):
     return engine.generate((), ScriptedPredictor(lambda c: ""), np.random.default_rng(seed))
-
-
-def test_its_prompt_is_the_students_prompt_in_the_environment():
-    task = Echo()
-    records = gold_records(task, task.on("train").instances)
-    assert [r.output for r in records] == ["b", "c", "d"]  # no answer, no record
-    assert records[0].prompt == FewShots().begin(task.on("train").instances[0])
-
-
-def test_a_worked_solution_is_taken_before_the_bare_answer():
-    class Worked(Echo):
-        def load(self, split):
-            data = {"solution": "1 + 1 is 2, so it is\n#### 2"}
-            wrong = {"solution": "It is three.\n#### 3"}
-            return [
-                TaskInstance(id="r", task="w", instruction="1+1?", answer="2", data=data),
-                TaskInstance(id="w", task="w", instruction="2-0?", answer="2", data=wrong),
-            ]
-
-        domain = MathDomain()
-
-    right, corrected = gold_records(Worked(), Worked().on("train").instances)
-    assert right.output == "1 + 1 is 2, so it is\n#### 2"
-    assert corrected.output == "#### 2"
 
 
 def test_the_whole_train_split_comes_in_equal_parts_and_then_nothing_also_if_restored(caplog):

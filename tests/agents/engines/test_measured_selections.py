@@ -151,15 +151,6 @@ def test_a_student_without_losses_is_refused_before_the_run_and_in_it(selection)
         generate(made(selection), Assignment(2))
 
 
-def test_without_gold_answers_there_is_nothing_to_aim_at(tmp_path, monkeypatch):
-    write_jsonl(tmp_path / "pool.jsonl", [{"instruction": "a?", "output": "1"}] * 2)
-    monkeypatch.setattr(type(TASK.domain), "gold_record", lambda self, instance: None)
-    for selection in (LossDifferenceSelection, GradientSelection):
-        engine = made(selection, path=tmp_path / "pool.jsonl")
-        with pytest.raises(ConfigurationError, match="answer to aim"):
-            generate(engine, Assignment(1), predictor=Measured())
-
-
 def test_only_records_with_an_answer_to_learn_are_measured(tmp_path):
     row = {"kind": "preference", "instruction": "c?", "chosen": "3", "rejected": "4"}
     write_jsonl(tmp_path / "pool.jsonl", [row])

@@ -1,7 +1,5 @@
 """Data selection from a pool: at random, by uncertainty, by likeness to the errors."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,6 @@ from dataenvgym.agents import (
     RandomSelection,
     UncertaintySelection,
 )
-from dataenvgym.agents.engines.record_pool import TextSimilarity
 from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask, recognize
 from dataenvgym.domains.tool_use.domain import ToolUseDomain
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
@@ -21,7 +18,6 @@ from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import ChatDatum, CompletedTaskInstance
 from dataenvgym.storage import write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks.adapted_task import task_of
 from tests.fakes import Student, tried
 
 TASK = PocketMathTask(n_train=200)
@@ -149,21 +145,4 @@ def test_a_file_that_is_not_a_pool_is_refused_with_its_line(tmp_path, text, expe
         random_engine(path=tmp_path / "none.jsonl").prepare()
 
 
-def test_uncertainty_needs_a_task_in_which_the_student_can_try():
-    with pytest.raises(ConfigurationError, match="make_environment"):
-        UncertaintySelection(task_of(SimpleNamespace()))
-
-
 # --- likeness of texts ---
-
-TEXTS = ["What is 3 plus 4?", "Write 3 1 4 backwards.", "How long is 1 2 3?", ""]
-
-
-def test_a_text_is_most_similar_to_itself_even_with_other_numbers_and_an_empty_one_to_none():
-    likeness = TextSimilarity(TEXTS).to(["What is 17 plus 25?", "write 9 9 backwards."])
-    assert likeness.argmax(axis=1).tolist() == [0, 1]
-    assert likeness.max(axis=1) == pytest.approx([1.0, 1.0])
-    likeness = TextSimilarity(TEXTS).to([*TEXTS, "something else altogether"])
-    assert likeness.min() >= 0
-    assert likeness.max() <= 1 + 1e-9
-    assert not likeness[:, 3].any()

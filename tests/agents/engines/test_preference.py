@@ -14,11 +14,10 @@ from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask, recognize
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS, PocketToolsTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
-from dataenvgym.records import Message, PreferenceDatum, SupervisedDatum, TaskInstance, TextDatum
+from dataenvgym.records import PreferenceDatum, TextDatum
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks import Outcome, Task, TaskEnvironment
-from tests.fakes import Student, Wavering, turn_of
+from tests.fakes import Wavering, turn_of
 
 TASK = PocketMathTask(n_train=200)
 PLAN = (Assignment(20, skill="sum"), Assignment(10, skill="largest"))
@@ -91,42 +90,6 @@ class Writer:
         if not self.records:
             raise BudgetSpentError("spent")
         return self.records
-
-
-class Named(TaskEnvironment):
-    """Says the name of the problem first, and compares replies as a whole."""
-
-    def begin(self, instance):
-        name = Message(role="system", content=f"This is problem {instance.id}.")
-        return (name, *super().begin(instance))
-
-    def respond(self, instance, conversation):
-        right = conversation[-1].content.strip() == instance.answer
-        return Outcome(reward=float(right), was_correct=right)
-
-
-class Capitals(Task):
-    def load(self, split):
-        question = "Capital of France?"
-        return [TaskInstance(id=split, task=self.name, instruction=question, answer="Paris")]
-
-    def make_environment(self):
-        return Named(self.instances)
-
-
-CAPITALS = (
-    SupervisedDatum(instruction="Capital of France?", output="Paris"),
-    SupervisedDatum(instruction="Capital of Peru?", output="Lima"),
-)
-
-
-def test_the_tasks_environment_decides_which_answer_is_wrong_of_those_to_its_problems():
-    engine = PreferenceEngine(Writer(*CAPITALS), Capitals())
-    student = Student(lambda question, sampling: "Paris ")
-    plan = (Assignment(2),)
-    (pair,) = engine.generate(plan, student, np.random.default_rng(0))
-    assert (pair.instruction, pair.chosen, pair.rejected) == ("Capital of Peru?", "Lima", "Paris ")
-    assert list(generate(student, engine=Writer(*CAPITALS), plan=plan)) == []  # not of this task
 
 
 def test_a_spent_budget_without_any_pair_and_records_of_another_kind_are_refused():

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Agent, Assignment, FreePolicy, ScoredTriesEngine
-from dataenvgym.agents.engines.scored_tries import named_turns
-from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import BudgetSpentError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.records import Message, ScoredDatum
+from dataenvgym.records import ScoredDatum
 from dataenvgym.runs.episodes import run_episode
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
 from tests.agents.engines.lamps import FAILED, SOLD, WALKED, Lamps, Tries
-from tests.fakes import Student, tried
 
 
 def generate(task, student, count=2, **options):
@@ -196,17 +193,6 @@ def test_a_problem_gives_a_record_for_each_try_and_is_played_again_later():
     assert counts == [4, 0]
 
 
-def test_it_scores_tries_at_any_task():
-    task = PocketMathTask(n_train=20)
-    gold = {i.instruction: f"#### {i.answer}" for i in task.on("train").instances}
-    half = Student(lambda text, sampling: gold[text] if sampling.seed % 2 else "#### 99999")
-    records, _ = generate(task, half, count=20)
-    assert len(records) == 20
-    for record in records:
-        question, answer = record.messages
-        assert record.weights == (float(answer.content == gold[question.content]),)
-
-
 @pytest.mark.slow
 def test_a_strategist_that_plays_and_is_trained_writes_the_good_strategy_more_often(
     make_student, tmp_path
@@ -238,22 +224,3 @@ def test_a_strategist_that_plays_and_is_trained_writes_the_good_strategy_more_of
     run_episode(environment, agent, iterations=3, progress=False)
     assert before < 0.5
     assert share() > before + 0.2
-
-
-def played(*words):
-    transcript = tuple(
-        Message(role=("user", "assistant")[i % 2], content=w) for i, w in enumerate(words)
-    )
-    done = tried(id=words[0], instruction="Win.").model_copy(update={"transcript": transcript})
-    return done, [i for i in range(len(words)) if i % 2]
-
-
-def test_dialogues_with_the_same_turns_are_judged_in_one_call_and_asked_again_apart():
-    stumbles = iter(["The first one."])  # which is not a verdict
-    first = {"turns": [{"turn": 2, "reason": "It came first."}]}
-    judge = Student(lambda text, sampling: next(stumbles, first) if "stumble" in text else first)
-    short = [played(str(n), "a") for n in range(5)] + [played("stumble", "a")]
-    long = [played(str(n), "a", "b", "c") for n in range(3)]
-    found = named_turns(judge, [*short, *long])
-    assert [[named.turn for named in verdict] for verdict in found] == [[1]] * 9
-    assert judge.sizes == [6, 3, 1]

@@ -63,12 +63,6 @@ def test_seeds_take_turns_until_they_are_exhausted():
     assert len(generate(engine, Assignment(100, skill="sum"))) == 10 * 2 - 10
 
 
-def test_examples_alone_bring_rewrites_of_seeds_like_them():
-    engine = SeededEngine(PocketRewriter(task=TASK), TASK, nearest=3)
-    wanted = Assignment(6, examples=[fakes.tried(instruction="Write 9 9 8 1 backwards.")])
-    assert {r.provenance.skill for r in generate(engine, wanted)} == {"reversed"}
-
-
 def test_a_seed_with_a_wrong_answer_is_not_rewritten(tmp_path):
     rows = [
         {"instruction": "What is 20 plus 21?", "output": "#### 41"},

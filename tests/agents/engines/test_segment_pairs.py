@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, SegmentPairsEngine
-from dataenvgym.agents.engines.segment_pairs import RememberingPredictor
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import hearing_warnings
-from dataenvgym.interfaces import Failure, SamplingParameters
-from dataenvgym.records import CompletedTaskInstance, Message, PreferenceDatum, TaskInstance
-from dataenvgym.students.predictors import ScriptedPredictor
+from dataenvgym.interfaces import Failure
+from dataenvgym.records import CompletedTaskInstance, PreferenceDatum, TaskInstance
 from tests.agents.engines.lamps import Lamps
 from tests.fakes import Trying, turn_of
 
@@ -158,20 +156,6 @@ def test_a_partner_that_draws_its_replies_says_the_same_before_the_turn():
     (pair,), warnings = generate(task, Wavering(again=SOLD))
     assert "offer 111 euros" in pair.prompt[-1].content  # its second draw
     assert warnings == []
-
-
-def test_a_speaker_remembers_replies_but_no_failures():
-    replies = iter(["one", Failure(reason="down"), "two", "three"])
-    speaker = RememberingPredictor(ScriptedPredictor(lambda c: next(replies)))
-    a, b = ((Message(role="user", content=text),) for text in "ab")
-    greedy = SamplingParameters()
-    (first,) = speaker.predict([a], greedy)
-    again, failed = speaker.predict([a, b], greedy)
-    assert first == again
-    assert isinstance(failed, Failure)
-    assert speaker.predict([b], greedy)[0].text == "two"
-    other = SamplingParameters(json_schema={"type": "object"})
-    assert speaker.predict([a], other)[0].text == "three"  # another question
 
 
 def test_what_cannot_be_done_is_refused():

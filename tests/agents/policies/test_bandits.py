@@ -57,13 +57,6 @@ def test_a_skill_with_nothing_left_to_learn_gets_little(bandit):
     assert counts.get("known", 0) < 0.2 * min(counts["weak"], counts["other"])
 
 
-def test_a_batch_is_spread_although_its_rewards_are_not_seen_yet():
-    policy = UCBPolicy(exploration=0.0)
-    policy.plan(situation({"a": 0.0, "b": 0.0}), 30, rng())
-    counts = counts_of(policy.plan(situation({"a": 0.5, "b": 0.2}), 150, rng()))
-    assert counts.keys() == {"a", "b"}
-
-
 def test_of_two_arms_with_the_same_mean_ucb_reckons_with_more_for_the_less_known():
     means, weights = np.array([0.3, 0.3]), np.array([1.0, 10.0])
     known, unknown = UCBPolicy(exploration=0.1).reckon(means, weights, rng())[::-1]

@@ -14,7 +14,6 @@ from dataenvgym.agents import (
 )
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import SamplingParameters
 from tests import fakes
 
 
@@ -61,15 +60,6 @@ def test_a_policy_that_lets_the_student_try_cannot_be_blind():
         BlindPolicy(edge)
     with pytest.raises(ConfigurationError, match="RetentionPolicy does"):
         BlindPolicy(RetentionPolicy(edge))
-
-
-def test_a_policy_that_asks_the_student_all_the_same_is_stopped():
-    class Asking:
-        def plan(self, situation, count, rng):
-            situation.predictor.predict([()], SamplingParameters())
-
-    with pytest.raises(AttributeError):
-        BlindPolicy(Asking()).plan(situation(STUDENTS[0]), 3, np.random.default_rng(0))
 
 
 def test_it_has_the_needs_and_the_state_of_the_inner_policy():

@@ -122,11 +122,3 @@ def test_only_right_answers_to_a_prompt_can_be_known():
     ]
     passes = AlreadyKnownCheck(TASK).passes(records, student)
     assert passes == [False, True, False, False, True, True]
-
-
-def test_the_student_is_asked_in_chunks_and_as_briefly_as_the_task_does():
-    student = student_of({})
-    check = AlreadyKnownCheck(PocketMathTask(chunk_size=4))
-    assert check.passes([record(str(i)) for i in range(10)], student) == [True] * 10
-    assert student.sizes == [4, 4, 2]
-    assert {s.max_tokens for s in student.samplings} == {16}

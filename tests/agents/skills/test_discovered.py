@@ -1,7 +1,6 @@
 """Skills that a teacher discovers, well or badly."""
 
 import json
-from collections import Counter
 from itertools import count
 
 import pytest
@@ -88,17 +87,6 @@ def test_questions_that_one_attempt_left_out_are_asked_again_with_the_names_so_f
     again = teacher.asked[2]
     assert "do asc way" in again
     assert again.count("Name the one skill") == 1
-
-
-def test_labels_that_the_teacher_does_not_merge_are_merged_by_similarity(task):
-    def no_groups(text: str) -> str:
-        return text if "labels" in text else "I would rather not."
-
-    labeler = discovered(KeywordTeacher(no_groups), task, skills=7)
-    sizes = Counter(label.skill for label in labeler.label(task.instances))
-    assert len(sizes) == 7
-    assert sum(sizes.values()) == 120
-    assert {s.category for s in labeler.catalog.skills} == {None}
 
 
 def test_a_teacher_of_no_use_at_all_is_an_error_with_the_way_out(task):

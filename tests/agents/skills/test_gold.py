@@ -41,12 +41,6 @@ def test_a_teacher_chooses_for_them_if_there_is_one(task):
     assert labeler.catalog.counts == {"questions": 120, "unknown to the catalog": 18}
 
 
-def test_an_instance_that_is_new_keeps_its_gold_skill(task):
-    labeler = FilledGoldSkills(task=task)
-    test = task.on("test").instances
-    assert labeler.label(test) == [(i.skill, i.category) for i in test]
-
-
 def test_a_task_without_any_gold_skill_is_refused_with_the_way_out(task):
     with pytest.raises(ConfigurationError, match="skills=clusters"):
         FilledGoldSkills(task=task_of(Patchy(task.instances, every=1))).label(task.instances)

@@ -82,8 +82,11 @@ def test_a_skill_is_requested_in_batches_and_is_in_the_records():
 
 def test_examples_are_shown_with_the_students_reply_and_the_gold_answer():
     teacher = Teacher()
-    generate(teacher, Assignment(2, examples=[wrong(7)]))
-    text = teacher.asked[0]
+    right = wrong(9).model_copy(update={"was_correct": True})
+    generate(teacher, Assignment(2, examples=[wrong(7), right]))
+    text, samples = teacher.asked[0].split("Problems of this kind look like this")
+    assert "comes after 9?" in samples
+    assert "comes after 9?" not in text
     for part in ("Which number comes after 7?", "I say 6", "The right answer: 8", "do not repeat"):
         assert part in text
     assert "They teach this skill" not in text
@@ -103,16 +106,6 @@ def test_a_blind_policys_examples_are_shown_as_samples_not_as_errors(policy, pro
     assert re.search(r"Problems of this kind look like this\. [^{}]+:\nProblem 1: Which", text)
     assert "The right answer: " in text
     assert not re.search(r"\bwrong\b|student's answer|I say", text)
-
-
-def test_solved_problems_are_samples_and_failed_ones_are_errors():
-    right = wrong(7).model_copy(update={"was_correct": True})
-    teacher = Teacher()
-    generate(teacher, Assignment(1, skill="s", examples=[right, wrong(8)]))
-    errors, samples = teacher.asked[0].split("Problems of this kind look like this")
-    assert "comes after 8?" in errors
-    assert "comes after 7?" in samples
-    assert "comes after 7?" not in errors
 
 
 def test_small_assignments_of_one_skill_share_a_request():

@@ -5,7 +5,6 @@ import pytest
 
 from dataenvgym.agents import Assignment, LLMEngine
 from dataenvgym.domains.tool_use.task import ToolUseTask
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import ChatDatum, Message, ToolCall
 from dataenvgym.records.tool_formats import as_reply
 from tests import fakes
@@ -88,8 +87,3 @@ def test_the_students_mistakes_are_shown_turn_by_turn(shop):
     said = teacher.asked[0].partition("The student's answer: ")[2]
     assert said.startswith('I look.\n<tool_call>\n{"name": "cancel_order"')
     assert "</tool_call>\nResult: there is none\nSorry.\nThe right answer:" in said
-
-
-def test_a_prompt_that_does_not_show_the_tools_is_refused(shop):
-    with pytest.raises(ConfigurationError, match="calling"):
-        LLMEngine(Teacher(), shop)
