@@ -1,32 +1,45 @@
-"""A workspace: the folder of one run, one evaluation or one study.
+"""A workspace: the folder of a run, an evaluation, a generation, a study, an adaptation, a server.
 
 Only one process at a time writes to it: `opened` locks it first (`locked`), then removes leftovers
 of killed processes, and only then lets it change. An interrupt names the folder
-(`noting_interrupt`). Folders have the number of their format (`environment.json`, `study.json`);
-those of another format are refused. `config.workspaces` has workspaces with a `config.yaml`.
+(`noting_interrupt`). `environment.json` has its identity: a folder with another identity is not
+continued (`claim`). It also has the versions of the packages that affect results (with other ones
+the folder is continued with a warning), and the number of the folder's format, which a study has in
+`study.json`; those of another format are refused. Files are marked as they are written (see
+`checksums`). `config.workspaces` has workspaces with a `config.yaml`.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from dataenvgym.errors import BrokenFileError, FormatError, RunDirectoryError
+from dataenvgym.events import warn_run
 from dataenvgym.storage import (
     hash_file,
     is_empty,
     read_json,
+    read_model,
     remove_folder,
     remove_leftover,
     remove_temporaries,
+    write_json,
 )
 
 FORMAT = 5
 """The format of the folders that this program writes; see docs/run_directory.md."""
+
+PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
+"""Packages of this process whose versions affect results."""
+GO_BACK = "go back to that, or start over"
+"""What to do about another identity, for messages."""
 
 Check = Callable[[], object]
 """Raises an error to refuse the folder."""
@@ -40,6 +53,7 @@ def opened(
     recognize: Check = lambda: None,
     check: Check = lambda: None,
     below: bool = True,
+    wait: bool = False,
 ) -> Iterator[None]:
     """Create a folder if needed, lock it, and remove leftovers of killed processes.
 
@@ -48,13 +62,14 @@ def opened(
         recognize: raises if the folder is not one of ours; called before anything is removed.
         check: raises if the folder cannot be continued.
         below: also clean its subfolders; False if these are workspaces with their own locks.
+        wait: wait until no other process writes to it.
 
     Raises:
         RunDirectoryError: if another process writes to it; the folder is unchanged then.
     """
     with noting_interrupt(directory), ExitStack() as stack:
         directory.mkdir(parents=True, exist_ok=True)
-        stack.enter_context(locked(directory))
+        stack.enter_context(locked(directory, wait=wait))
         if fresh and not is_empty(directory):
             recognize()
             remove_folder(directory)
@@ -179,3 +194,79 @@ def refuse_format(path: Path, content: Any) -> None:
             f"{'an older' if is_older else 'a newer'} dataenvgym wrote it. Use that version, "
             "choose another folder, or start over"
         )
+
+
+# --- identity ---
+
+
+def claim(
+    directory: Path, identity: dict[str, Any], *, is_begun: bool, way_out: str = GO_BACK
+) -> None:
+    """Write `environment.json`, with the format and the versions of packages; or compare with it.
+
+    Args:
+        is_begun: the folder has results, which another identity cannot continue.
+        way_out: what to do about another identity, for the message.
+
+    Raises:
+        RunDirectoryError: as `refuse_another`.
+    """
+    if is_begun:
+        refuse_another(directory, identity, way_out)
+    else:
+        today = {"format": FORMAT, "versions": installed_versions()}
+        write_json(directory / "environment.json", {**identity, **today})
+
+
+def read_identity(directory: Path) -> dict[str, Any]:
+    """Read `environment.json`; empty if there is none.
+
+    Raises:
+        RunDirectoryError: if it is damaged; FormatError: if another version wrote it.
+    """
+    path = directory / "environment.json"
+    if not path.exists():
+        return {}
+    identity = read_model(path, dict[str, Any], "restore it, or start over")
+    refuse_format(path, identity)
+    return identity
+
+
+def refuse_another(directory: Path, identity: dict[str, Any], way_out: str = GO_BACK) -> None:
+    """Compare with the `environment.json` of an existing folder; warn of other versions.
+
+    Raises:
+        RunDirectoryError: if the file is missing or anything differs; names the first difference.
+    """
+    if not (before := read_identity(directory)):
+        raise RunDirectoryError(
+            f"{directory / 'environment.json'} is missing, so it is unknown whether student "
+            "and problems are still the same; restore it, or start over"
+        )
+    before.pop("format", None)
+    then, now = before.pop("versions", None), installed_versions()
+    if isinstance(then, dict) and then != now:
+        changes = (
+            f"{name} {then.get(name, '(none)')} -> {now.get(name, '(none)')}"
+            for name in sorted({*then, *now})
+            if then.get(name) != now.get(name)
+        )
+        warn_run(
+            f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
+            "may differ from those of a run with one version throughout"
+        )
+    for key in sorted({*before, *identity}):
+        if before.get(key) != identity.get(key):
+            raise RunDirectoryError(
+                f"{directory} was begun with {key} = {before.get(key)!r}, "
+                f"not {identity.get(key)!r} (see environment.json); {way_out}"
+            )
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of Python and of the installed ones of `PACKAGES`."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

@@ -23,7 +23,6 @@ from typing import Any
 
 from dataenvgym.adaptation.inner_loop import Adapted, InnerLoop, adapt
 from dataenvgym.adaptation.requests import AdaptationRequest, answer_of
-from dataenvgym.environments.episode_directory import refuse_another, write_identity
 from dataenvgym.errors import InvalidInstanceError, PredictionError, ServerError, TrainingError
 from dataenvgym.events import ContextThreadPool, warn_run, without_secrets
 from dataenvgym.interfaces import TrainablePredictorInterface, can
@@ -32,7 +31,7 @@ from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.llama_factory.training_config import options_of, trainer_with
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
-from dataenvgym.workspace import opened
+from dataenvgym.workspace import claim, opened
 
 MOST_WAITING = 256
 """Largest number of requests that wait; more are refused."""
@@ -230,8 +229,7 @@ def opened_queue(
         identity["task"] = attemptable(task).name
         if can(predictor, "describe"):
             identity["predictor"] = without_secrets(predictor.describe())
-        keep = refuse_another if any(directory.glob("answers/*")) else write_identity
-        keep(directory, identity)
+        claim(directory, identity, is_begun=any(directory.glob("answers/*")))
         for left in (directory / "adapters").glob(f"{_ONCE}*"):  # by a killed server
             remove_folder(left)
         queue = RequestQueue(task, predictor, directory)

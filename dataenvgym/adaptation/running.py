@@ -25,7 +25,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, can
 from dataenvgym.runs.config import build_predictor, build_task, build_teacher, compose
 from dataenvgym.runs.config.groups import options_by_group
-from dataenvgym.runs.config.identity import decisive_values, digest, run_name, task_name
+from dataenvgym.runs.config.identity import digest, run_name, task_name
 from dataenvgym.runs.config.instantiation import (
     build_section,
     build_value,
@@ -46,19 +46,13 @@ _SECTIONS = ("task", "student", "predictor", "trainer", "teacher", "arms", "rest
 _ENGINE = "agent.engine"
 
 
-class _Adaptations(Workspaces):
-    kind, a_kind, option = "adaptation", "an adaptation", "adaptations_dir=..."
-    sections = frozenset({*_SECTIONS, "engine"})
-
-    def decisive(self, config: DictConfig) -> dict[str, Any]:
-        free = ("seeds", "arms.names", "arms.replays")
-        return {k: v for k, v in decisive_values(config).items() if k not in free}
-
-    def is_begun(self, directory: Path, config: DictConfig) -> bool:
-        return any(directory.glob("seed-*/*/*"))
-
-
-ADAPTATIONS = _Adaptations()
+ADAPTATIONS = Workspaces(
+    "adaptation",
+    "adaptations_dir=...",
+    frozenset({*_SECTIONS, "engine"}),
+    begun="seed-*/*/*",
+    free=frozenset({"seeds", "arms.names", "arms.replays"}),
+)
 
 
 class Adaptation(NamedTuple):

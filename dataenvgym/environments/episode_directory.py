@@ -1,8 +1,6 @@
 """The folder of an episode: a run directory, or a temporary one.
 
-`environment.json` has the identity of the episode: a run with another identity is not continued. It
-also has the versions of the packages that affect results, and the format of the folder (see
-`workspace`). A run with other package versions is continued with a warning. States of agents and
+Its identity (see `workspace`) is everything that determines the episode. States of agents and
 engines are saved as JSON.
 """
 
@@ -10,34 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from dataenvgym import exact_json
 from dataenvgym.environments.iterations import IterationFiles, checked_iterations
 from dataenvgym.errors import AgentError, RunDirectoryError
-from dataenvgym.events import warn_run, without_secrets
+from dataenvgym.events import without_secrets
 from dataenvgym.interfaces import PredictorInterface, Stateful, can
 from dataenvgym.records import hashed_json
 from dataenvgym.records.checksums import load
-from dataenvgym.storage import read_model, write_json
+from dataenvgym.storage import read_model
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.rollouts import describe_speakers
-from dataenvgym.workspace import FORMAT, check_format, refuse_format
+from dataenvgym.workspace import check_format, claim
 
-PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
-"""Packages of this process whose versions affect results."""
-GO_BACK = "go back to that, or start over"
-"""What to do about another identity, for messages."""
 _SCRATCH = ".trial-"
 
 
@@ -91,11 +83,9 @@ class EpisodeDirectory:
                 f"{self.iterations} already holds an episode: reset with "
                 "options={'resume': True} to continue it, or {'fresh': True} to replace it"
             )
+        is_begun = (self.iterations / "000" / "completed.jsonl").exists() and resume
         now = identity()
-        begun = IterationFiles(self.iterations, 0)
-        if finished or (resume and begun.read_completed() is not None):
-            refuse_another(self.path, now)
-        else:
+        if not (finished or is_begun):
             if self.iterations.exists():  # first and at once: without them nothing can be resumed
                 gone = self.iterations.with_name(".iterations.gone")
                 shutil.rmtree(gone, ignore_errors=True)
@@ -104,7 +94,7 @@ class EpisodeDirectory:
             for name in ("agent", "test"):
                 shutil.rmtree(self.path / name, ignore_errors=True)
             (self.path / "summary.json").unlink(missing_ok=True)
-            write_identity(self.path, now)
+        claim(self.path, now, is_begun=bool(finished) or is_begun)
         self._is_mine = True
         for folder in self.path.glob(f"{_SCRATCH}*"):  # a kill left them
             shutil.rmtree(folder, ignore_errors=True)
@@ -159,66 +149,6 @@ def identity_of(
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
-
-
-def write_identity(directory: Path, identity: dict[str, Any]) -> None:
-    """Write `environment.json`, with the current format and package versions."""
-    today = {"format": FORMAT, "versions": installed_versions()}
-    write_json(directory / "environment.json", {**identity, **today})
-
-
-def read_identity(directory: Path) -> dict[str, Any] | None:
-    """Read `environment.json`; None if there is none.
-
-    Raises:
-        RunDirectoryError: if it is damaged; FormatError: if another version wrote it.
-    """
-    path = directory / "environment.json"
-    if not path.exists():
-        return None
-    identity = read_model(path, dict[str, Any], "restore it, or start over")
-    refuse_format(path, identity)
-    return identity
-
-
-def refuse_another(directory: Path, identity: dict[str, Any], way_out: str = GO_BACK) -> None:
-    """Compare with the `environment.json` of an existing folder; warn of other versions.
-
-    Raises:
-        RunDirectoryError: if the file is missing or anything differs; names the first difference.
-    """
-    if (before := read_identity(directory)) is None:
-        raise RunDirectoryError(
-            f"{directory / 'environment.json'} is missing, so it is unknown whether student "
-            "and problems are still the same; restore it, or start over"
-        )
-    before.pop("format", None)
-    then, now = before.pop("versions", None), installed_versions()
-    if isinstance(then, dict) and then != now:
-        changes = (
-            f"{name} {then.get(name, '(none)')} -> {now.get(name, '(none)')}"
-            for name in sorted({*then, *now})
-            if then.get(name) != now.get(name)
-        )
-        warn_run(
-            f"{directory.name} was begun with other versions ({', '.join(changes)}): its results "
-            "may differ from those of a run with one version throughout"
-        )
-    for key in sorted({*before, *identity}):
-        if before.get(key) != identity.get(key):
-            raise RunDirectoryError(
-                f"{directory} was begun with {key} = {before.get(key)!r}, "
-                f"not {identity.get(key)!r} (see environment.json); {way_out}"
-            )
-
-
-def installed_versions() -> dict[str, str]:
-    """The versions of Python and of the installed ones of `PACKAGES`."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 # --- states of agents and engines ---

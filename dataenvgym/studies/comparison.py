@@ -17,7 +17,6 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.identity import decisive_values
@@ -46,6 +45,7 @@ from dataenvgym.studies.results import (
     without_inference,
 )
 from dataenvgym.studies.statistics import Test, choose_test
+from dataenvgym.workspace import read_identity
 
 EQUAL_SECTIONS = ("student", "predictor", "trainer", "task")
 EQUAL_KEYS = ("episode.iterations", "environment.target_score")
@@ -396,7 +396,7 @@ def described_config(directory: Path) -> DictConfig:
         RunDirectoryError: without a summary, or if a file is damaged.
     """
     summary = read_summary(directory)
-    identity = read_identity(directory) or {}
+    identity = read_identity(directory)
     written = [one.n_records + sum(one.dropped.values()) for one in summary.iterations[1:]]
     content: dict[str, Any] = {
         "task": {

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig
 
 from dataenvgym import exact_json
-from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import finished_iterations, refuse_damaged_run
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, Model, Scores, TaskInstance, hashed_json
@@ -44,6 +43,7 @@ from dataenvgym.studies.statistics import (
     sign_flip,
 )
 from dataenvgym.tasks.metrics.estimators import Estimate, estimate, noise_floor
+from dataenvgym.workspace import read_identity
 
 MEASURES = ("test_gain", "val_gain", "area", "records", "requests", "cost", "seconds",
             "forgetting", "n_refused")  # fmt: skip
@@ -234,7 +234,7 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         raise RunDirectoryError(
             f"{directory.name!r} was tested on other instances before than after: run it again"
         )
-    environment = read_identity(directory) or {}
+    environment = read_identity(directory)
     predictor = dict(environment.get("predictor", {}))
     training = predictor.pop("training", None)
     curve = _curve(summary, iterations)

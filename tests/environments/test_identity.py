@@ -5,12 +5,12 @@ from pydantic import Field
 
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.environments import SkillList
-from dataenvgym.environments.episode_directory import identity_of, read_identity, refuse_another
+from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.errors import FormatError, RunDirectoryError
 from dataenvgym.records import TaskInstance
 from dataenvgym.storage import read_json, write_json
 from dataenvgym.tasks.adapted_task import task_of
-from dataenvgym.workspace import FORMAT
+from dataenvgym.workspace import FORMAT, read_identity, refuse_another
 
 
 class Instance(TaskInstance):

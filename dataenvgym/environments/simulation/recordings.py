@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.environments.simulation.curves import Array, repeated
 from dataenvgym.environments.simulation.predictor import skill_of
 from dataenvgym.errors import RunDirectoryError
-from dataenvgym.workspace import check_format
+from dataenvgym.workspace import check_format, read_identity
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def read_trajectory(run: Path) -> Trajectory:
     finished = finished_iterations(run / "iterations")
     if len(finished) < 2:
         raise RunDirectoryError(f"{run} has no finished iteration, expected one or more")
-    identity = read_identity(run) or {}
+    identity = read_identity(run)
     if identity.get("mode") != "incremental":
         raise RunDirectoryError(
             f"{run} was run with environment.mode={identity.get('mode')}, expected incremental"

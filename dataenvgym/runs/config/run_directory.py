@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError
-from dataenvgym.runs.config.identity import decisive_values, run_name
+from dataenvgym.runs.config.identity import run_name
 from dataenvgym.runs.config.workspaces import Workspaces
-from dataenvgym.storage import is_temporary
 
 
 def run_directory(config: DictConfig) -> Path:
@@ -25,16 +23,6 @@ def run_directory(config: DictConfig) -> Path:
 
 
 class _Runs(Workspaces):
-    kind, a_kind, option = "run", "a run", "--runs-dir"
-    sections = frozenset({"task", "agent", "environment", "episode"})
-
-    def decisive(self, config: DictConfig) -> dict[str, Any]:
-        return decisive_values(config)
-
-    def is_begun(self, directory: Path, config: DictConfig) -> bool:
-        files = (path for path in directory.glob("iterations/*/*") if path.is_file())
-        return not all(map(is_temporary, files))
-
     def recognize(self, directory: Path) -> None:
         if not (directory / "config.yaml").exists() and not is_hand_made(directory):
             raise RunDirectoryError(
@@ -63,7 +51,8 @@ class _Runs(Workspaces):
             )
 
 
-_RUNS = _Runs()
+_SECTIONS = frozenset({"task", "agent", "environment", "episode"})
+_RUNS = _Runs("run", "--runs-dir", _SECTIONS, begun="iterations/*/*")
 
 read_config = _RUNS.read
 """The configuration that a run was begun with; see `Workspaces.read`."""

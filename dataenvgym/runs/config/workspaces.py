@@ -10,20 +10,28 @@ from __future__ import annotations
 
 import io
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.episode_directory import GO_BACK, refuse_another, write_identity
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.events import warn_run
+from dataenvgym.runs.config.identity import decisive_values
 from dataenvgym.runs.config.values import leaves, resolved_yaml
-from dataenvgym.storage import is_empty, read_bytes, read_yaml, write_text
-from dataenvgym.workspace import check_format, mark_own, opened, refuse_links
+from dataenvgym.storage import is_empty, is_temporary, read_bytes, read_yaml, write_text
+from dataenvgym.workspace import (
+    GO_BACK,
+    check_format,
+    claim,
+    mark_own,
+    opened,
+    refuse_another,
+    refuse_links,
+)
 
 _REFERENCE = re.compile(r"(?<!\\)(\\\\)*\$\{")  # after an odd number of backslashes: plain text
 
@@ -56,27 +64,38 @@ def warn_of_changes(config: DictConfig, directory: Path) -> None:
             warn_run(f"{file} has changed since these results were begun: {again}")
 
 
-class Workspaces(ABC):
+@dataclass(frozen=True)
+class Workspaces:
     """All workspaces of one kind.
 
-    A subclass defines their name, the sections of their `config.yaml`, the values that determine
-    results, and whether a workspace has begun.
+    Attributes:
+        kind: such as "run".
+        option: names their folder.
+        sections: of their `config.yaml`.
+        begun: a pattern of files that another configuration cannot continue.
+        free: sections or dotted keys that may differ.
+        way_out: what to do about another identity, for the message.
     """
 
-    kind: ClassVar[str]
-    a_kind: ClassVar[str]
-    option: ClassVar[str]
-    sections: ClassVar[frozenset[str]]
-    way_out: ClassVar[str] = GO_BACK
-    """What to do about another identity, for the message."""
+    kind: str
+    option: str
+    sections: frozenset[str]
+    begun: str
+    free: frozenset[str] = frozenset()
+    way_out: str = GO_BACK
 
-    @abstractmethod
     def decisive(self, config: DictConfig) -> dict[str, Any]:
         """The values that must not change, by dotted key."""
+        values = decisive_values(config)
+        return {k: v for k, v in values.items() if self.free.isdisjoint((k, k.partition(".")[0]))}
 
-    @abstractmethod
-    def is_begun(self, directory: Path, config: DictConfig) -> bool:
+    def is_begun(self, directory: Path) -> bool:
         """True if the workspace has files that another configuration cannot continue."""
+        return not all(map(is_temporary, directory.glob(self.begun)))
+
+    @property
+    def _a_kind(self) -> str:
+        return f"{'an' if self.kind[0] in 'ae' else 'a'} {self.kind}"
 
     def recognize(self, directory: Path) -> None:
         """Raise RunDirectoryError if the folder is not a workspace of this kind."""
@@ -91,7 +110,7 @@ class Workspaces(ABC):
         path = directory / "config.yaml"
         if not path.exists():
             raise RunDirectoryError(
-                f"{directory} is not the folder of {self.a_kind}: it has no config.yaml"
+                f"{directory} is not the folder of {self._a_kind}: it has no config.yaml"
             )
         try:
             config = OmegaConf.load(io.StringIO(read_yaml(path)))
@@ -101,7 +120,7 @@ class Workspaces(ABC):
                 f"{path} cannot be read ({reason}); restore it, or remove the folder"
             ) from error
         if not isinstance(config, DictConfig) or self.sections - set(config):
-            raise RunDirectoryError(f"{path} is not the configuration of {self.a_kind}")
+            raise RunDirectoryError(f"{path} is not the configuration of {self._a_kind}")
         refuse_references(config, path)
         return config
 
@@ -118,7 +137,7 @@ class Workspaces(ABC):
         check_format(directory)
         refuse_links(directory)
         before = self.read(directory)
-        if not self.is_begun(directory, before):
+        if not self.is_begun(directory):
             return
         was, now = self.decisive(before), self.decisive(config)
         keys = [k for k in sorted({*was, *now}) if was.get(k, _NONE) != now.get(k, _NONE)]
@@ -141,12 +160,14 @@ class Workspaces(ABC):
         *,
         fresh: bool = False,
         identity: dict[str, Any] | None = None,
+        **options: bool,
     ) -> Iterator[None]:
         """Open the workspace, new or continued, and lock it until the block ends.
 
         Args:
             fresh: remove the old files first.
             identity: of the student and the problems, for `environment.json`.
+            options: of `workspace.opened`.
 
         Raises:
             RunDirectoryError: if another process writes to it; as `check`, or if it began with
@@ -157,13 +178,14 @@ class Workspaces(ABC):
             fresh=fresh,
             recognize=lambda: self.read(directory),
             check=lambda: self.check(directory, config),
+            **options,
         ):
-            is_begun = identity is None or self.is_begun(directory, config)
+            is_begun = self.is_begun(directory)
             if identity is not None and is_begun:
                 refuse_another(directory, identity, self.way_out)
             self.keep(directory, config)  # first: a folder without it is refused
             if identity is not None and not is_begun:
-                write_identity(directory, identity)
+                claim(directory, identity, is_begun=False)
             yield
 
     def keep(self, directory: Path, config: DictConfig) -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from dataenvgym.agents.skills.catalog import labeled_as_in_run
-from dataenvgym.environments.episode_directory import read_identity
 from dataenvgym.environments.iterations import IterationFiles, IterationResult, finished_iterations
 from dataenvgym.environments.skill_tree import Forest
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import CompletedTaskInstance, TrainingDatum
 from dataenvgym.runs.episodes.summary import Summary, read_summary
 from dataenvgym.storage import naming_damage, read_jsonl
+from dataenvgym.workspace import read_identity
 
 Losses = Mapping[str, float]
 """The loss in reward of each problem, by id; 0.0 without one."""
@@ -96,7 +96,7 @@ class RunFiles:
     @cached_property
     def environment(self) -> dict[str, Any]:
         """The student, task and agent in `environment.json`; empty without the file."""
-        return read_identity(self.directory) or {}
+        return read_identity(self.directory)
 
     @property
     def student(self) -> str:

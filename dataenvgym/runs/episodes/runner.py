@@ -17,7 +17,7 @@ from typing import Any, cast
 import gymnasium
 
 from dataenvgym import events
-from dataenvgym.environments.episode_directory import read_identity, read_state, state_of
+from dataenvgym.environments.episode_directory import read_state, state_of
 from dataenvgym.environments.interface import TeachingEnvironmentInterface
 from dataenvgym.environments.iterations import refuse_damaged_run
 from dataenvgym.environments.shown_student import ShownStudent
@@ -39,7 +39,7 @@ from dataenvgym.runs.episodes.callbacks import EpisodeCallback
 from dataenvgym.runs.episodes.display import automatic_display
 from dataenvgym.runs.episodes.summary import Summary, is_finished, read_summary, whole_summary
 from dataenvgym.tasks.adapted_task import task_of
-from dataenvgym.workspace import opened
+from dataenvgym.workspace import opened, read_identity
 
 
 class RecordedAgent:
@@ -208,7 +208,7 @@ def run_episode(
             books.refuse_another_agent()
             summary = whole_summary(folder)
             if summary is not None and summary.status == "finished":
-                identity = read_identity(folder) or {}
+                identity = read_identity(folder)
                 if is_finished(
                     folder,
                     iterations,

@@ -31,7 +31,6 @@ from dataenvgym.tasks.metrics.metric import JUDGE
 Count = Annotated[int, Field(ge=1, lt=2**63)]
 _STUDENT = ("student", "predictor", "trainer")
 _SECTIONS = ("task", *_STUDENT)
-_FREE = ("samples", "metrics", "problems", "judge")
 _TEACHERS = "judge.teachers."
 _OF_PROBLEMS = frozenset(
     f"task.{name}" for name in ("split", "limit", "fractions", "n_train", "n_validation", "n_test")
@@ -92,23 +91,14 @@ def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
     return EvaluationFiles(directory, None if chunk is None else int(chunk))
 
 
-class _Evaluations(Workspaces):
-    kind, a_kind, option = "evaluation", "an evaluation", "--evaluations-dir"
-    sections = frozenset({*_SECTIONS, "samples", "chunk"})
-    way_out = "`dataenvgym rescore` judges its samples by changed problems, --fresh draws anew"
-
-    def decisive(self, config: DictConfig) -> dict[str, Any]:
-        return {
-            key: value
-            for key, value in decisive_values(config).items()
-            if key.partition(".")[0] not in _FREE
-        }
-
-    def is_begun(self, directory: Path, config: DictConfig) -> bool:
-        return evaluation_files(directory, config).is_begun
-
-
-EVALUATIONS = _Evaluations()
+EVALUATIONS = Workspaces(
+    "evaluation",
+    "--evaluations-dir",
+    frozenset({*_SECTIONS, "samples", "chunk"}),
+    begun="samples/*.jsonl",
+    free=frozenset({"samples", "metrics", "problems", "judge"}),
+    way_out="`dataenvgym rescore` judges its samples by changed problems, --fresh draws anew",
+)
 
 
 def settings_to_rescore(

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.episode_directory import identity_of, read_identity
+from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.environments.iterations import IterationFiles, finished_iterations, former_of
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.interfaces import (
@@ -34,6 +34,7 @@ from dataenvgym.runs.episodes.summary import best_iteration
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import SPLITS, Split
+from dataenvgym.workspace import read_identity
 
 SECTIONS = ("task", "student", "predictor", "trainer")
 """The sections taken from a run."""
@@ -146,7 +147,7 @@ def _refuse_another(directory: Path, config: DictConfig, chosen: Collection[str]
 
     Such a run has no configuration, but descriptions of both.
     """
-    known = read_identity(directory) or {}
+    known = read_identity(directory)
     task = build_task(config)
     found = identity_of("", task, build_predictor(config, trainable=False, task=task), {})
     for section, key, ways in (

@@ -49,7 +49,7 @@ from dataenvgym.records import Conversation
 from dataenvgym.records.checksums import load, save
 from dataenvgym.runs.config.building import build_predictor
 from dataenvgym.runs.config.composition import compose
-from dataenvgym.runs.config.identity import decisive_values, digest
+from dataenvgym.runs.config.identity import digest
 from dataenvgym.runs.config.instantiation import check_value
 from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.config.values import literal
@@ -93,18 +93,12 @@ class Generation:
     was_finished: bool
 
 
-class _Generations(Workspaces):
-    kind, a_kind, option = "generation", "a generation", "generations_dir"
-    sections = frozenset({"prompt", "worked_examples", *_SECTIONS})
-
-    def decisive(self, config: DictConfig) -> dict[str, Any]:
-        return decisive_values(config)
-
-    def is_begun(self, directory: Path, config: DictConfig) -> bool:
-        return any(directory.glob("chunk-*/*"))
-
-
-_GENERATIONS = _Generations()
+_GENERATIONS = Workspaces(
+    "generation",
+    "generations_dir",
+    frozenset({"prompt", "worked_examples", *_SECTIONS}),
+    begun="chunk-*/*",
+)
 
 
 def generate(
@@ -147,19 +141,21 @@ def generate(
     directory = Path(str(config.generations_dir)).expanduser() / str(
         config.name or f"{source.name.partition('.')[0]}-{digest(_GENERATIONS.decisive(settings))}"
     )
-    if fresh and directory.exists():
-        _GENERATIONS.recognize(directory)
-        known = sorted(directory.glob("chunk-*" if only is None else f"chunk-{int(only):04d}"))
-        with ExitStack() as stack:
-            for folder in known:
-                stack.enter_context(locked(folder))
-            for folder in [directory] if only is None else known:
+    anew = sorted(directory.glob("chunk-*" if only is None else f"chunk-{only:04d}")) * fresh
+    with ExitStack() as stack:
+        for folder in anew:
+            stack.enter_context(locked(folder))
+        identity = {"environment": "generation"}
+        with _GENERATIONS.opened(
+            directory,
+            settings,
+            fresh=fresh and only is None,
+            identity=identity,
+            below=False,
+            wait=True,
+        ):
+            for folder in anew if only is not None else ():
                 remove_folder(folder)
-    _GENERATIONS.check(directory, settings)
-    directory.mkdir(parents=True, exist_ok=True)
-    with locked(directory, wait=True):
-        remove_temporaries(directory, below=False)
-        _GENERATIONS.keep(directory, settings)
     work = _Work(directory, prompt, rows, config, sampling)
     chunks = range(n_chunks) if only is None else [int(only)]
     n_rows = sum(len(work.rows_of(chunk)) for chunk in chunks)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 from omegaconf import DictConfig, OmegaConf
 
-from dataenvgym.environments.episode_directory import identity_of, refuse_another
+from dataenvgym.environments.episode_directory import identity_of
 from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
@@ -58,7 +58,7 @@ from dataenvgym.tasks.metrics.sampling import check_samples, draw_samples, insta
 from dataenvgym.tasks.metrics.usage import EvaluationCosts, StudentUsage, usage_of, write_costs
 from dataenvgym.tasks.rollouts import close_speakers, student_speakers
 from dataenvgym.tasks.rollouts.speakers import FORMER
-from dataenvgym.workspace import opened
+from dataenvgym.workspace import opened, refuse_another
 
 
 @dataclass(frozen=True)

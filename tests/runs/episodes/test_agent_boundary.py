@@ -3,12 +3,12 @@
 import pytest
 from pydantic import ValidationError
 
-from dataenvgym.environments.episode_directory import installed_versions
 from dataenvgym.errors import AgentError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import SamplingParameters, TrainablePredictorInterface
 from dataenvgym.records import Message
 from dataenvgym.storage import read_json, write_json
+from dataenvgym.workspace import installed_versions
 from tests.runs.episodes.echo import EchoTask, Writer
 
 
