@@ -263,6 +263,13 @@ def refuse_another(directory: Path, identity: dict[str, Any], way_out: str = GO_
             )
 
 
+def is_hand_made(directory: Path) -> bool:
+    """True for the folder of a run made in Python, which has no configuration."""
+    has_config = (directory / "config.yaml").exists()
+    is_run = (directory / "environment.json").exists() and (directory / "iterations").is_dir()
+    return is_run and not has_config
+
+
 def installed_versions() -> dict[str, str]:
     """The versions of Python and of the installed ones of `PACKAGES`."""
     found = {"python": platform.python_version()}

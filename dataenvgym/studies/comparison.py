@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from dataenvgym.environments.options import TeachingOptions
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.identity import decisive_values
-from dataenvgym.runs.config.run_directory import is_hand_made, read_config
+from dataenvgym.runs.config.run_directory import read_config
 from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.seeding import derive_rng
@@ -45,7 +45,7 @@ from dataenvgym.studies.results import (
     without_inference,
 )
 from dataenvgym.studies.statistics import Test, choose_test
-from dataenvgym.workspace import read_identity
+from dataenvgym.workspace import is_hand_made, read_identity
 
 EQUAL_SECTIONS = ("student", "predictor", "trainer", "task")
 EQUAL_KEYS = ("episode.iterations", "environment.target_score")

@@ -22,9 +22,10 @@ from omegaconf import DictConfig
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model
-from dataenvgym.runs.config.run_directory import is_hand_made, read_config
+from dataenvgym.runs.config.run_directory import read_config
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.storage import read_model, write_json
+from dataenvgym.workspace import is_hand_made
 
 ModelT = TypeVar("ModelT", bound=Model)
 Measure = Literal["test_gain", "area"]

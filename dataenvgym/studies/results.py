@@ -236,7 +236,6 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         )
     environment = read_identity(directory)
     predictor = dict(environment.get("predictor", {}))
-    training = predictor.pop("training", None)
     curve = _curve(summary, iterations)
     first, last, usage = summary.test_score_before, summary.test_score_after, summary.teacher
     result = SeedResult(
@@ -268,8 +267,8 @@ def measure_run(directory: Path, *, iterations: int) -> RunMeasures:
         test_before_rewards=test_before,
         test_after_rewards=test_after,
         identity={
+            "trainer": predictor.pop("training", None),
             "student": predictor,
-            "trainer": training,
             "instances": environment.get("instances"),
             "test_instances": before_hash,
         },

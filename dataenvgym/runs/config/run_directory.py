@@ -12,7 +12,6 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from dataenvgym.errors import ConfigChangedError, RunDirectoryError
 from dataenvgym.runs.config.identity import run_name
 from dataenvgym.runs.config.workspaces import Workspaces
 
@@ -22,37 +21,8 @@ def run_directory(config: DictConfig) -> Path:
     return Path(str(config.runs_dir)).expanduser() / run_name(config)
 
 
-class _Runs(Workspaces):
-    def recognize(self, directory: Path) -> None:
-        if not (directory / "config.yaml").exists() and not is_hand_made(directory):
-            raise RunDirectoryError(
-                f"{directory} is not the folder of a run: it has neither a config.yaml nor an "
-                "environment.json with iterations"
-            )
-
-    def read(self, directory: Path) -> DictConfig:
-        if is_hand_made(directory):
-            raise RunDirectoryError(
-                f"{directory} is a run made in Python, so it has no config.yaml: continue it in "
-                "Python, or choose another folder (name=..., runs_dir=...)"
-            )
-        return super().read(directory)
-
-    def check(self, directory: Path, config: DictConfig) -> None:
-        super().check(directory, config)
-        done = max(len(list(directory.glob("iterations/*/iteration.json"))) - 1, 0)
-        asked = int(config.episode.iterations)
-        if max(asked, 0) < done:
-            raise ConfigChangedError(
-                f"the run {directory.name!r} has done {done} iterations already, more than "
-                f"episode.iterations={asked} asks for. Ask for {done} or more, choose another name "
-                "(name=...), or start over with --fresh.",
-                keys=("episode.iterations",),
-            )
-
-
 _SECTIONS = frozenset({"task", "agent", "environment", "episode"})
-_RUNS = _Runs("run", "--runs-dir", _SECTIONS, begun="iterations/*/*")
+_RUNS = Workspaces("run", "--runs-dir", _SECTIONS, begun="iterations/*/*")
 
 read_config = _RUNS.read
 """The configuration that a run was begun with; see `Workspaces.read`."""
@@ -79,13 +49,6 @@ def open_run(config: DictConfig, *, fresh: bool = False) -> Iterator[Path]:
     directory = run_directory(config)
     with _RUNS.opened(directory, config, fresh=fresh):
         yield directory
-
-
-def is_hand_made(directory: Path) -> bool:
-    """True for the folder of a run made in Python, which has no configuration."""
-    has_config = (directory / "config.yaml").exists()
-    is_run = (directory / "environment.json").exists() and (directory / "iterations").is_dir()
-    return is_run and not has_config
 
 
 def is_done(config: DictConfig, directory: Path | None = None, *, or_ended: bool = False) -> bool:

@@ -27,6 +27,7 @@ from dataenvgym.workspace import (
     GO_BACK,
     check_format,
     claim,
+    is_hand_made,
     mark_own,
     opened,
     refuse_another,
@@ -99,7 +100,10 @@ class Workspaces:
 
     def recognize(self, directory: Path) -> None:
         """Raise RunDirectoryError if the folder is not a workspace of this kind."""
-        self.read(directory)
+        if not (directory / "config.yaml").exists() and not is_hand_made(directory):
+            raise RunDirectoryError(
+                f"{directory} is not the folder of {self._a_kind}: it has no config.yaml"
+            )
 
     def read(self, directory: Path) -> DictConfig:
         """Read the configuration that the workspace began with.
@@ -108,9 +112,11 @@ class Workspaces:
             RunDirectoryError: if there is none, or it contains references.
         """
         path = directory / "config.yaml"
-        if not path.exists():
+        self.recognize(directory)
+        if is_hand_made(directory):
             raise RunDirectoryError(
-                f"{directory} is not the folder of {self._a_kind}: it has no config.yaml"
+                f"{directory} is a run made in Python, so it has no config.yaml: continue it in "
+                "Python, or choose another folder (name=..., runs_dir=...)"
             )
         try:
             config = OmegaConf.load(io.StringIO(read_yaml(path)))
@@ -128,7 +134,8 @@ class Workspaces:
         """Refuse to continue a workspace that was begun with another configuration.
 
         Raises:
-            ConfigChangedError: names the keys that differ.
+            ConfigChangedError: names the keys that differ; also if a run has done more iterations
+                than requested.
             RunDirectoryError: if the folder is not empty and not a workspace of this kind.
             FormatError: if another version wrote it.
         """
@@ -142,6 +149,14 @@ class Workspaces:
         was, now = self.decisive(before), self.decisive(config)
         keys = [k for k in sorted({*was, *now}) if was.get(k, _NONE) != now.get(k, _NONE)]
         if not keys:
+            done = len(list(directory.glob("iterations/*/iteration.json"))) - 1
+            if (asked := OmegaConf.select(config, "episode.iterations", default=done)) < done:
+                raise ConfigChangedError(
+                    f"the run {directory.name!r} has done {done} iterations already, more than "
+                    f"episode.iterations={asked} asks for. Ask for {done} or more, choose another "
+                    "name (name=...), or start over with --fresh.",
+                    keys=("episode.iterations",),
+                )
             return
         lines = [f"  {k}: {was.get(k, _NONE)!r} -> {now.get(k, _NONE)!r}" for k in keys]
         raise ConfigChangedError(

@@ -6,7 +6,8 @@ validation problems. The in-process trainer keeps the order of the records that 
 `sft`, so that the two trainings differ by the group alone; other trainers train on a shorter list.
 
     attribution/
-        retrainings.jsonl   one line for each training that is done: the state of a killed command
+        retrainings/        a file for each training that is done (see `checksums.phase`): its name
+                            has hashes of the iteration's files and of the ids that were left out
         attribution.json    the tables (see `episodes.attribution`)
         table.md            the same for people
 """
@@ -17,7 +18,7 @@ import hashlib
 import math
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,9 +37,10 @@ from dataenvgym.errors import (
 from dataenvgym.events import counting
 from dataenvgym.interfaces import TaskInterface, TrainablePredictorInterface
 from dataenvgym.records import Model, TaskInstance, TrainingDatum
+from dataenvgym.records.checksums import phase
 from dataenvgym.records.tool_formats import DEFAULT, training_format
 from dataenvgym.runs.config.building import build_predictor, build_task
-from dataenvgym.runs.config.run_directory import find_run, is_hand_made
+from dataenvgym.runs.config.run_directory import find_run
 from dataenvgym.runs.episodes.attribution import (
     BY_RECORD,
     FOLDER,
@@ -51,14 +53,14 @@ from dataenvgym.runs.episodes.attribution import (
 from dataenvgym.runs.episodes.run_files import RunFiles
 from dataenvgym.runs.evaluation.evaluated_run import compose_for_run
 from dataenvgym.seeding import derive_rng, derive_seed
-from dataenvgym.storage import read_model, read_models, write_jsonl
+from dataenvgym.storage import read_model
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, stage_of, write_dataset
 from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.students.predictors.in_process import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, report_of, task_of
 from dataenvgym.tasks.base import Task
-from dataenvgym.workspace import opened
+from dataenvgym.workspace import is_hand_made, opened
 
 _GROUPS: Any = Annotated[dict[str, Annotated[list[str], MinLen(1)]], MinLen(1)]
 BY = ("skill", "subskill", "agent", "iteration", "kind", BY_RECORD)
@@ -122,7 +124,7 @@ def attribute_run(
                 everything = [(None, frozenset[int]()), *wanted.items()]
                 for repeat in range(repeats):
                     for name, left_out in everything:
-                        was_done = work.is_done(left_out, repeat)
+                        was_done = work.file(left_out, repeat).exists()
                         results[name, repeat] = work.result(left_out, repeat)
                         counter.skip(1) if was_done else counter.add()
             known = read_attribution(directory, training.results)
@@ -150,10 +152,6 @@ class _Work:
         self._training, self._task, self._predictor = training, task, predictor
         self._folder = training.root.parent / FOLDER
         self._scratch = self._folder / ".retraining.tmp"
-        self._path = self._folder / "retrainings.jsonl"
-        way_out = "remove it: the trainings are then done again"
-        done = read_models(self._path, Retraining, way_out) if self._path.exists() else []
-        self._done = {one.key: one for one in done}
         trainer = getattr(predictor, "trainer", None)
         in_order = isinstance(trainer, InProcessTrainer) and training.stage == "sft"
         self._in_order = trainer if in_order else None
@@ -165,16 +163,17 @@ class _Work:
             )
         self._gold = self._gold_answers()
 
-    def is_done(self, left_out: frozenset[int], repeat: int) -> bool:
-        return self._key(left_out, repeat) in self._done
+    def file(self, left_out: frozenset[int], repeat: int) -> Path:
+        """The file of a training without these records; if the iteration changes, it is another."""
+        ids = sorted(self._training.records[i].provenance.id for i in left_out)
+        digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16] if ids else "none"
+        name = f"{self._training.fingerprint}-{digest}-{repeat}.json"
+        return self._folder / "retrainings" / name
 
     def result(self, left_out: frozenset[int], repeat: int) -> Retraining:
         """Train and evaluate without these records, unless that has been done."""
-        key = self._key(left_out, repeat)
-        if key not in self._done:
-            self._done[key] = self._train(key, left_out, repeat)
-            write_jsonl(self._path, (one.model_dump() for one in self._done.values()))
-        return self._done[key]
+        file = self.file(left_out, repeat)
+        return phase(file, lambda: self._train(left_out, repeat), Retraining)
 
     def estimates(self) -> dict[str, float]:
         """The estimate of each record by gradients, by its id; empty if it cannot be made."""
@@ -201,14 +200,7 @@ class _Work:
         self._predictor.reset()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _key(self, left_out: Iterable[int], repeat: int) -> tuple[str, str, int]:
-        ids = sorted(self._training.records[i].provenance.id for i in left_out)
-        digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16] if ids else ""
-        return self._training.fingerprint, digest, repeat
-
-    def _train(
-        self, key: tuple[str, str, int], left_out: frozenset[int], repeat: int
-    ) -> Retraining:
+    def _train(self, left_out: frozenset[int], repeat: int) -> Retraining:
         began = time.monotonic()
         training = self._training
         shutil.rmtree(self._scratch, ignore_errors=True)
@@ -231,9 +223,6 @@ class _Work:
                 loss = self._gold.loss(adapter if kind == "adapter" else None)
         report = report_of(self._task, evaluated_by(self._task, self._predictor))
         return Retraining(
-            iteration=key[0],
-            left_out=key[1],
-            repeat=repeat,
             score=report.score,
             n_errors=report.n_errors,
             loss=loss,
@@ -361,28 +350,18 @@ def _read_groups(path: Path) -> dict[str, list[str]]:
 
 
 class Retraining(Model):
-    """One line of `retrainings.jsonl`.
+    """The result of a training without some records.
 
     Attributes:
-        iteration: hash of the iteration's files: if it was done again, the line does not count.
-        left_out: hash of the ids that were left out; "" for none.
-        repeat: 0 has the seed of the run's own training.
         score: on the validation problems; `n_errors` of them were not scored.
         loss: on the gold answers, or None.
         seconds: of the training and its evaluation.
     """
 
-    iteration: str
-    left_out: str
-    repeat: int
     score: float
     n_errors: int
     loss: float | None
     seconds: float
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        return self.iteration, self.left_out, self.repeat
 
 
 def attribution_table(

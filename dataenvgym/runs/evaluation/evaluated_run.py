@@ -28,13 +28,13 @@ from dataenvgym.runs.config.groups import read_with_bases, sources_by_group
 from dataenvgym.runs.config.identity import short_name
 from dataenvgym.runs.config.overrides import new_speakers, parse_overrides
 from dataenvgym.runs.config.received import refuse_untrusted
-from dataenvgym.runs.config.run_directory import find_run, is_hand_made, read_config
+from dataenvgym.runs.config.run_directory import find_run, read_config
 from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.episodes.summary import best_iteration
 from dataenvgym.tasks.adapted_task import known_instances
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.source import SPLITS, Split
-from dataenvgym.workspace import read_identity
+from dataenvgym.workspace import is_hand_made, read_identity
 
 SECTIONS = ("task", "student", "predictor", "trainer")
 """The sections taken from a run."""
