@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataenvgym.domains.tool_use.environment import ToolLimits, ToolUseEnvironment, ToolUseOptions
-from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem, check_fits
+from dataenvgym.domains.tool_use.problem import Prepared, ToolUseProblem, faults_in
 from dataenvgym.domains.tool_use.users import ModelUser
 from dataenvgym.errors import InvalidInstanceError
 from dataenvgym.records import (
@@ -82,10 +82,8 @@ class ToolUseDomain(DialogueDomain):
         if known is not None and known[0] is instance:
             return known[1]
         problem, world = instance.data_as(self.problem_class), self.world
-        try:
-            check_fits(problem, world)
-        except ValueError as error:
-            raise InvalidInstanceError(f"instance {instance.id!r}: {error}") from None
+        if fault := next(faults_in(problem, world), None):
+            raise InvalidInstanceError(f"instance {instance.id!r}: {fault}")
         state = world.state.patched(problem.state) if problem.state else world.state.fork()
         prepared = Prepared(problem, world.at(state))
         if len(self._prepared) >= _MOST_KEPT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -133,21 +133,20 @@ class ToolUseProblem(Model):
         return "said" in self.basis and self.said_by == "judge"
 
 
-def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
-    """Refuse a problem that its world cannot pose.
+def faults_in(problem: ToolUseProblem, world: World[Any]) -> Iterator[str]:
+    """Why the world cannot pose a problem: the field, and a tool, check or row that is not there.
 
-    Raises:
-        ValueError: naming the field, and a tool, check or row that does not exist.
+    The first one counts; later ones may follow from it.
     """
     if problem.world != world.name:
-        raise ValueError(
+        yield (
             f"field world: it is {problem.world!r}, and the task's world is {world.name!r}: choose "
             "the problem's world (task.world), and give each world a file of its own"
         )
     is_opaque = not (world.shows_state and isinstance(world.state, State))
     compares = "state" in problem.basis and not world.shows_state
     if compares or (is_opaque and (problem.state or problem.may_differ is not None)):
-        raise ValueError(
+        yield (
             f"field basis, state or may_differ: the state of world {world.name!r} is known only to "
             "its server or simulator, and cannot be set or compared: leave `state` and "
             "`may_differ` out, and take basis from assertions, said and calls"
@@ -156,9 +155,9 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
         if problem.state:
             world.state.patched(problem.state)
     except KeyError as error:
-        raise ValueError(f"field state: the world's state has no {error}") from None
-    except ValidationError as error:
-        raise ValueError(first_fault(error, "state")) from None
+        yield f"field state: the world's state has no {error}"
+    except ValueError as error:
+        yield first_fault(error, "state") if isinstance(error, ValidationError) else str(error)
     known, of_user = ({tool.name for tool in world.tools(by)} for by in ("assistant", "user"))
     script = problem.user.calls if isinstance(problem.user, ScriptedUser) else ()
     fields = type(world.state).model_fields
@@ -175,16 +174,17 @@ def check_fits(problem: ToolUseProblem, world: World[Any]) -> None:
     ):
         for name in names:
             if name not in there:
-                raise ValueError(
-                    f"field {field}: the world has no {name!r} for it.{did_you_mean(name, there)}"
-                )
-    for each in problem.assertions:
-        try:
+                yield f"field {field}: the world has no {name!r} for it.{did_you_mean(name, there)}"
+    try:
+        where = "assertions"
+        for each in problem.assertions:
+            where = f"assertions, {each.check}"
             inspect.signature(world.checks[each.check]).bind(world, **each.arguments)
-        except TypeError as error:
-            raise ValueError(f"field assertions, {each.check}: {error}") from None
-    for call in script:
-        world.methods[call.name].arguments.read(call.arguments)
+        where = "user.calls"
+        for call in script:
+            world.methods[call.name].arguments.read(call.arguments)
+    except (TypeError, ValueError) as error:
+        yield f"field {where}: {error}"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ numbers; some may be left out.
 
 from __future__ import annotations
 
+from dataenvgym.domains.tool_use.worlds import require
 from dataenvgym.tasks.worlds.state import Row, State, Table
-from dataenvgym.tasks.worlds.world import ToolError, World, tool
+from dataenvgym.tasks.worlds.world import World, tool
 
 GOODS = (
     "rice", "tea", "salt", "milk", "flour", "soap", "oil", "sugar", "honey", "corn", "wheat",
@@ -173,14 +174,12 @@ class Village(World[VillageState]):
             hours: when, each from 1 to 12.
         """
         for hour in hours:
-            if not 1 <= hour <= 12:
-                raise ToolError(f"the bell cannot ring at {hour}, expected 1 to 12")
+            require(1 <= hour <= 12, f"the bell cannot ring at {hour}, expected 1 to 12")
         self.state.rung += tuple(hours)
         return _OK
 
     def _good(self, item: str) -> Good:
-        if item not in self.state.goods:
-            raise ToolError(f"there is no good {item!r}")
+        require(item in self.state.goods, f"there is no good {item!r}")
         return self.state.goods[item]
 
     def _offer(self, item: str, place: str) -> Offer:
@@ -189,8 +188,7 @@ class Village(World[VillageState]):
 
     def _change(self, item: str, amount: int) -> str:
         basket = self._good(item).basket + amount
-        if basket < 0:
-            raise ToolError(f"the basket has only {basket - amount} of the {item}")
+        require(basket >= 0, f"the basket has only {basket - amount} of the {item}")
         self.state.goods[item] = self._good(item).changed(basket=basket)
         return _OK
 
@@ -201,12 +199,10 @@ def offer_id(good: str, place: str) -> str:
 
 
 def _place(name: str) -> str:
-    if name not in PLACES:
-        raise ToolError(f"there is no place {name!r}")
+    require(name in PLACES, f"there is no place {name!r}")
     return name
 
 
 def _positive(amount: int) -> int:
-    if amount < 1:
-        raise ToolError(f"the amount is {amount}, expected 1 or more")
+    require(amount >= 1, f"the amount is {amount}, expected 1 or more")
     return amount

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from dataenvgym.agents.engines.scored_tries import ScoredTriesEngine
 from dataenvgym.domains.math.pocket import PocketMathTask
 from dataenvgym.domains.orchestrate.engine import OrchestrateTriesEngine
 from dataenvgym.domains.orchestrate.pocket import PocketOrchestrateTask
@@ -79,28 +78,19 @@ def test_rewards_by_efficiency_and_preference_tell_right_tries_apart(tries):
     assert engine().rewards_of(tries[:3]) == [1, 1, 0]
 
 
-def test_it_writes_records_through_the_loop_of_scored_tries():
+def test_it_writes_records_through_the_loop_of_scored_tries_and_counts_invalid_calls(caplog):
     task = PocketOrchestrateTask(n_train=30, n_validation=6, n_test=6)
     the_engine = OrchestrateTriesEngine(task, samples=8, reward="efficiency")
-    assert isinstance(the_engine, ScoredTriesEngine)
-    student = Drawn(call("answer-1"), call("answer-4"))
+    student = Drawn(call("answer-1"), call("answer-4"), "words")
     rng = np.random.default_rng(0)
     records = the_engine.generate([Assignment(16, skill="product")], student, rng)
+    (told,) = [text for text in caplog.messages if "have an invalid call" in text]
+    assert int(told.split()[1]) > 1
     dear = [r.weights[0] for r in records if "answer-1" in str(r.messages[-1].tool_calls)]
     cheap = [r.weights[0] for r in records if "answer-4" in str(r.messages[-1].tool_calls)]
     assert len(records) == 16
     assert sum(dear) > 0 > sum(cheap)
     assert max(map(abs, dear + cheap)) <= 3
-
-
-def test_a_run_is_told_once_how_many_tries_had_an_invalid_call(caplog):
-    task = PocketOrchestrateTask(n_train=30, n_validation=6, n_test=6)
-    the_engine = OrchestrateTriesEngine(task, samples=4, reward="outcome")
-    student = Drawn(call("answer-1"), call("answer-4"), "words")
-    the_engine.generate([Assignment(12, skill="product")], student, np.random.default_rng(0))
-    told = [text for text in caplog.messages if "have an invalid call" in text]
-    assert len(told) == 1
-    assert int(told[0].split()[1]) > 1
 
 
 def test_fewer_problems_are_played_at_once_if_their_tries_have_several_turns():

@@ -68,6 +68,13 @@ def test_records_of_the_family_are_right_and_have_the_prompts_of_the_student(tas
     assert searched
     assert first
     assert {len(record.messages) for record in records} == {2}
+    gold = filter(None, map(task.domain.gold_record, task.on("train").instances))
+    assert sum(map(task.domain.judge_record, gold)) > 50  # none is judged wrong
+    plain = SupervisedDatum(instruction="Request: add 10 and 11", output=call("answer-4"))
+    framed = task.domain.frame(plain)
+    assert [tool.name for tool in framed.tools] == ["search", "answer"]
+    assert framed.messages[0].content.startswith("Problem: Request: add 10 and 11")
+    assert task.domain.judge_record(framed) is True
 
 
 def test_a_wrong_call_is_judged_wrong_and_other_records_are_unknown(task, records):
@@ -78,22 +85,6 @@ def test_a_wrong_call_is_judged_wrong_and_other_records_are_unknown(task, record
     record = hard.model_copy(update={"messages": (*hard.messages[:-1], wrong)})
     assert task.domain.judge_record(record) is False
     assert task.domain.judge_record(SupervisedDatum(instruction="?", output="!")) is None
-
-
-def test_gold_records_are_solved_tries_with_one_turn_each(task):
-    instances = task.on("train").instances
-    records = [task.domain.gold_record(instance) for instance in instances]
-    made = [record for record in records if record is not None]
-    assert len(made) > 50
-    assert all(task.domain.judge_record(record) for record in made)
-
-
-def test_a_teacher_of_calls_is_framed_with_the_tools(task):
-    plain = SupervisedDatum(instruction="Request: add 10 and 11", output=call("answer-4"))
-    framed = task.domain.frame(plain)
-    assert [tool.name for tool in framed.tools] == ["search", "answer"]
-    assert framed.messages[0].content.startswith("Problem: Request: add 10 and 11")
-    assert task.domain.judge_record(framed) is True
 
 
 def test_a_fixed_orchestrator_whose_tier_is_not_offered_fails_and_is_not_wrong(task):

@@ -1,4 +1,6 @@
 import json
+from concurrent.futures import Future
+from functools import partial
 
 import pytest
 
@@ -12,16 +14,8 @@ from dataenvgym.domains.orchestrate.tiers import (
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters
 from dataenvgym.records import Message
-from dataenvgym.teachers.budget import cost_of
 
 ASKED = (Message(role="user", content="?"),)
-
-
-def test_a_million_input_tokens_of_gpt_5_cost_a_dollar_and_a_quarter():
-    tier = DEFAULT_TIERS["answer-1"]
-    assert tier.model == "gpt-5"
-    assert cost_of(tier.price, 1_000_000, 0) == 1.25
-    assert cost_of(tier.price, 0, 1_000_000) == 10.0
 
 
 def test_the_default_tiers_have_the_published_prices_and_seconds():
@@ -30,19 +24,11 @@ def test_the_default_tiers_have_the_published_prices_and_seconds():
         for name, tier in DEFAULT_TIERS.items()
     }
     assert found == {
-        "search-1": (1.25, 10, 22),
-        "search-2": (0.25, 2, 16),
-        "search-3": (0.8, 0.8, 8),
-        "reasoner-1": (1.25, 10, 31),
-        "reasoner-2": (0.25, 2, 25),
-        "reasoner-3": (0.8, 0.8, 9),
-        "answer-1": (1.25, 10, 96),
-        "answer-2": (0.25, 2, 27),
-        "answer-3": (0.9, 0.9, 15),
-        "answer-4": (0.8, 0.8, 11),
-        "answer-math-1": (0.9, 0.9, 13),
-        "answer-math-2": (0.2, 0.2, 9),
-    }
+        "search-1": (1.25, 10, 22), "search-2": (0.25, 2, 16), "search-3": (0.8, 0.8, 8),
+        "reasoner-1": (1.25, 10, 31), "reasoner-2": (0.25, 2, 25), "reasoner-3": (0.8, 0.8, 9),
+        "answer-1": (1.25, 10, 96), "answer-2": (0.25, 2, 27), "answer-3": (0.9, 0.9, 15),
+        "answer-4": (0.8, 0.8, 11), "answer-math-1": (0.9, 0.9, 13), "answer-math-2": (0.2, 0.2, 9),
+    }  # fmt: skip
 
 
 def test_options_change_a_tier_and_add_new_ones():
@@ -59,13 +45,9 @@ def test_options_change_a_tier_and_add_new_ones():
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"answer-1": {"price": {"prompt": -1, "completion": 2}}}, r"answer-1.*price\.prompt.*-1"),
         ({"answer-1": {"seconds": -3}}, r"answer-1.*seconds.*-3"),
-        ({"answer-1": {"accuracy": 1.5}}, r"answer-1.*1\.5"),
-        ({"answer-1": {"accuracy": {"easy": -0.5}}}, r"answer-1.*0\.5"),
         ({"answer-1": {"acuracy": 1}}, r"answer-1.*acuracy"),
         ({"anwser-1": {"accuracy": 1}}, r"anwser-1.*tool"),
-        ({"new": {"tool": "guess"}}, r"new.*tool.*guess"),
         ({"answer-1": 7}, "answer-1.*dictionary"),
     ],
 )
@@ -90,16 +72,7 @@ def test_a_file_of_endpoints_has_several_servers_for_a_model(tmp_path):
     assert made["answer-4"].describe()["base_urls"] == list(found["Qwen/Qwen3-32B"])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[1]",
-        "{",
-        '{"a": [{"ip_addr": "h"}]}',
-        '{"a": [{"ip_addr": "h", "port": "x"}]}',
-        '{"a": []}',
-    ],
-)
+@pytest.mark.parametrize("text", ["{", '{"a": [{"ip_addr": "h", "port": "x"}]}', '{"a": []}'])
 def test_a_file_that_is_none_of_endpoints_is_refused_with_the_form(tmp_path, text):
     path = tmp_path / "servers.json"
     path.write_text(text)
@@ -107,28 +80,20 @@ def test_a_file_that_is_none_of_endpoints_is_refused_with_the_form(tmp_path, tex
         read_endpoints(path)
 
 
-def test_a_tier_with_a_server_needs_the_name_of_its_model():
-    tiers = parse_tiers({"new": {"tool": "answer", "base_url": "http://h:1"}})
-    with pytest.raises(ConfigurationError, match=r"task\.tiers\.new\.model"):
-        make_speakers(tiers, {}, {})
-
-
 def test_conversations_and_retries_go_to_the_next_server():
-    pool = ServerPool("m", ["http://127.0.0.1:9", "http://127.0.0.1:10"])
-    asked = []
+    pool, asked = ServerPool("m", ["http://127.0.0.1:9", "http://127.0.0.1:10"]), []
+
+    def submit(number, conversation, sampling):
+        asked.append(number)
+        future = Future()
+        future.set_result(Reply(text="yes") if number else Failure(reason="down", outage=True))
+        return future
+
     for number, server in enumerate(pool.servers):
-
-        def submit(conversation, sampling, number=number):
-            from concurrent.futures import Future
-
-            asked.append(number)
-            future = Future()
-            future.set_result(Reply(text="yes") if number else Failure(reason="down", outage=True))
-            return future
-
-        server.submit = submit
+        server.submit = partial(submit, number)
     replies = pool.predict([ASKED] * 4, SamplingParameters())
     assert asked == [0, 1, 0, 1]
     assert [isinstance(reply, Reply) for reply in replies] == [False, True, False, True]
-    with pytest.raises(ConfigurationError, match=r"price is .*-1"):
-        ServerPool("m", ["http://127.0.0.1:9"], price={"prompt": -1, "completion": 0})
+    tiers = parse_tiers({"new": {"tool": "answer", "base_url": "http://h:1"}})
+    with pytest.raises(ConfigurationError, match=r"task\.tiers\.new\.model"):
+        make_speakers(tiers, {}, {})

@@ -3,11 +3,9 @@
 import pytest
 
 from dataenvgym.domains.textworld.domain import audit
-from dataenvgym.domains.textworld.environment import PlayOptions, TextWorldEnvironment
 from dataenvgym.domains.textworld.flowbench import (
     Call,
     Flow,
-    FlowOptions,
     call_of,
     flow_of,
     turn_scores,
@@ -29,7 +27,6 @@ TASKS = [TextworldHouseTask, TextworldShopTask]
         ("take mug 1 from desk 1", Call("take", (("1", "mug 1"), ("2", "desk 1")))),
         ("move mug 1 to desk 1", Call("put", (("1", "mug 1"), ("2", "desk 1")))),
         ("Heat egg 1 with microwave 1.", Call("heat", (("1", "egg 1"), ("2", "microwave 1")))),
-        ("look", Call("look")),
         ("search[red shoes]", Call("search", (("word", "red"), ("word", "shoes")))),
         ("click[Buy Now]", Call("click", (("button", "buy now"),))),
         ("dance wildly", Call("dance wildly")),
@@ -51,7 +48,6 @@ def scores(gold, made):
         ("take mug 1 from desk 1", "take mug 1 from desk 1", (1, 1, 1, 1)),
         ("take mug 1 from desk 1", "take mug 1 from shelf 1", (1, 1, 1 / 2, 1 / 2)),
         ("take mug 1 from desk 1", "go to desk 1", (0, 0, 0, 0)),
-        ("search[red warm shoes]", "search[red shoes]", (1, 1, 1, 2 / 3)),
         ("search[red shoes]", "search[red red blue shoes]", (1, 1, 2 / 4, 2 / 2)),
         ("go to desk 1", None, (None, 0, None, 0)),
         ("look", "look", (1, 1, None, None)),
@@ -99,20 +95,12 @@ def test_the_reference_solves_all_problems_and_the_audit_finds_nothing(kind, lev
     assert audit(task).violations == []
     name = "call_precision" if level == "turn" else "progress"
     for instance in task.instances:
+        asked = next(m for m in task.domain.prompt(instance) if m.role == "user").content
+        assert asked.startswith("Workflow:\n")
+        assert asked.endswith(f"\n\n{instance.instruction}")
         done = task.domain.gold_conversation(instance)
         assert (done.reward, done.scores[name]) == (1, 1), instance.id
         assert task.domain.gold_record(instance) is not None
-
-
-@pytest.mark.parametrize("kind", TASKS)
-def test_the_student_reads_the_workflow_before_the_problem(kind):
-    for workflow in ("text", "code", "flowchart"):
-        task = kind(**{**SMALL, "workflow": workflow})
-        (_, asked), instance = task.domain.prompt(task.instances[0]), task.instances[0]
-        assert asked.content.startswith("Workflow:\n")
-        assert asked.content.endswith(f"\n\n{instance.instruction}")
-    plain = kind(**{**SMALL, "workflow": "none"})
-    assert plain.domain.prompt(plain.instances[0])[-1].content == plain.instances[0].instruction
 
 
 def test_a_session_that_stops_halfway_has_half_of_the_progress():
@@ -142,8 +130,5 @@ def test_one_turn_is_compared_after_the_earlier_turns_of_the_reference():
         *_, reward, done, _, info = environment.step("I do not know.")
         assert (reward, done) == (0, True)
         assert info["scores"] == {"call_recall": 0, "parameter_recall": 0}
-
-
-def test_a_strategist_has_no_single_turns():
     with pytest.raises(ConfigurationError, match="actor"):
-        TextWorldEnvironment(options=PlayOptions(role="strategist"), flow=FlowOptions(level="turn"))
+        TextworldHouseTask(**SMALL, level="turn", role="strategist")

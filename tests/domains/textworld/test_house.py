@@ -56,11 +56,8 @@ def test_the_student_sees_and_does_what_alfworld_words_in_this_way():
     on_desk = act(house, "go to desk 1").text
     assert on_desk == "You arrive at desk 1. On the desk 1, you see a desklamp 1."
     seen = act(house, "put apple 1 in/on desk 1")
-    assert (seen.text, seen.done, seen.reward) == (
-        "You put the apple 1 in/on the desk 1.",
-        True,
-        1.0,
-    )
+    assert seen.text == "You put the apple 1 in/on the desk 1."
+    assert (seen.done, seen.reward) == (True, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +65,7 @@ def test_the_student_sees_and_does_what_alfworld_words_in_this_way():
     [
         "take apple 1 from fridge 1",  # not there
         "open countertop 1",
-        "open fridge 2",
         "go to fridge",
-        "put apple 1 in/on desk 1",
         "heat apple 1 with microwave 1",
         "use desklamp 1",
         "",
@@ -85,20 +80,6 @@ def test_an_impossible_action_changes_nothing_and_says_so(action):
     assert not seen.done
     assert "Nothing happens" in seen.text
     assert house.house.digest() == before
-
-
-def test_what_is_in_a_closed_receptacle_cannot_be_taken_or_put():
-    house = world()
-    act(house, "go to countertop 1", "take apple 2 from countertop 1", "go to fridge 1")
-    assert not [a for a in house.actions if a.startswith(("put", "take"))]
-    act(house, "open fridge 1", "put apple 2 in/on fridge 1")
-    assert "take apple 1 from fridge 1" in house.actions
-
-
-def test_a_hand_holds_one_object():
-    house = world()
-    act(house, "go to countertop 1", "take apple 2 from countertop 1")
-    assert not [action for action in house.actions if action.startswith("take")]
 
 
 @pytest.mark.parametrize("how", ["put apple 2 on desk 1", "Move apple 2 to  desk 1.",
@@ -126,17 +107,23 @@ def test_a_treated_object_counts_only_in_its_condition(type, verb, appliance, co
     assert act(house, "go to desk 1", "put apple 2 in/on desk 1").done
 
 
+def test_what_is_closed_cannot_be_reached_a_hand_holds_one_object_and_a_book_is_not_heated():
+    house = world()
+    act(house, "go to countertop 1", "take apple 2 from countertop 1")
+    assert not [action for action in house.actions if action.startswith("take")]
+    act(house, "go to fridge 1")
+    assert not [action for action in house.actions if action.startswith("put")]
+    act(house, "open fridge 1", "put apple 2 in/on fridge 1")
+    assert "take apple 1 from fridge 1" in house.actions
+    act(house, "go to countertop 1", "take book 1 from countertop 1", "go to microwave 1")
+    assert not [action for action in house.actions if action.startswith("heat")]
+
+
 def test_cooling_undoes_heating():
     house = world("heat")
     act(house, "go to countertop 1", "take apple 2 from countertop 1", "go to microwave 1")
     act(house, "heat apple 2 with microwave 1", "go to fridge 1", "cool apple 2 with fridge 1")
     assert not act(house, "go to desk 1", "put apple 2 in/on desk 1").done
-
-
-def test_a_book_cannot_be_heated():
-    house = world()
-    act(house, "go to countertop 1", "take book 1 from countertop 1", "go to microwave 1")
-    assert not [action for action in house.actions if action.startswith("heat")]
 
 
 def test_an_object_is_seen_in_light_if_it_is_held_before_a_lamp_that_is_on():
@@ -163,8 +150,6 @@ def test_two_objects_have_to_be_put():
         ({"things": {"apple 1": {"place": "attic 1"}}}, "apple 1 is 'attic 1'"),
         ({"things": {"unicorn 1": {"place": "desk 1"}}}, "unicorn 1"),
         ({"things": {"apple 1": {}, "apple 2": {}}}, "apple 1 and apple 2 have no place"),
-        ({"things": {"apple 1": {"plaze": "desk 1"}}}, "plaze"),
-        ({"places": {"fridge 1": {"is_open": "perhaps"}}}, "is_open"),
     ],
 )
 def test_a_damaged_house_is_refused_in_one_message(damage, message):

@@ -149,29 +149,3 @@ WANTED = Wanted(
     options={"color": "blue", "size": "9"},
     price_upper=60.0,
 )
-
-
-def test_a_purchase_is_counted_by_hand():
-    got = purchase(PRODUCT, {"color": "dark blue", "size": "8"}, WANTED)
-    assert (got.type, got.attributes, got.options, got.price, got.n) == (1.0, 1, 1, True, 4)
-    assert got.reward == 3 / 5
-
-
-def test_a_purchase_without_options_is_graded_and_so_is_a_wish_without_any():
-    assert purchase(PRODUCT, {}, WANTED).reward == 2 / 5
-    bare = WANTED.model_copy(update={"options": {}})
-    assert purchase(PRODUCT, {}, bare).reward == 2 / 3
-
-
-def test_another_kind_of_product_has_no_reward_whatever_else_fits():
-    other = PRODUCT.model_copy(update={"title": "Oat Milk", "query": "oat milk"})
-    assert purchase(other, {"color": "blue", "size": "9"}, WANTED).reward == 0
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("essential oils", "essential oil"), ("a b", "b a"), ("pack of six", "pack of twelve"),
-     ("", "x"), ("red", "tan"), ("non slip sole", "slip"), ("x-large", "large")],
-)  # fmt: skip
-def test_texts_are_alike_as_thefuzz_says(one, other):
-    assert alike(one, other) == token_set_ratio(one, other)

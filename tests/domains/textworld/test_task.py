@@ -95,33 +95,16 @@ def test_a_written_conversation_becomes_the_conversation_that_the_student_would_
     text = domain.gold_text(instance)
     record = SupervisedDatum(instruction=instance.instruction, output=text)
     framed = domain.frame(record)
-    assert framed.model_copy(update={"provenance": None}) == domain.gold_record(
-        instance
-    ).model_copy(update={"provenance": None})
-
-
-def test_a_written_reply_without_observations_is_one_turn():
-    domain = TextworldHouseTask(n_validation=1).domain
-    record = SupervisedDatum(instruction="Do it.", output="Action: look")
-    framed = domain.frame(record)
-    assert isinstance(framed, SupervisedDatum)
-    assert framed.system == domain.prompt_template.system
-
-
-def test_a_written_conversation_may_have_one_observation():
-    domain = TextworldHouseTask(n_validation=1).domain
+    gold = domain.gold_record(instance)
+    assert framed == gold.model_copy(update={"provenance": framed.provenance})
     said = "Action: look\nObservation: A desk 1.\nAction: go to desk 1"
     framed = domain.frame(SupervisedDatum(instruction="Do it.", output=said))
     assert [m.content for m in framed.messages[1:]] == [
-        "Action: look",
-        "A desk 1.",
-        "Action: go to desk 1",
+        *("Action: look", "A desk 1.", "Action: go to desk 1")
     ]
-
-
-def test_answers_are_equal_if_their_actions_are():
-    domain = (task := TextworldHouseTask(n_validation=1)).domain
-    (instance,) = task.instances
+    framed = domain.frame(SupervisedDatum(instruction="Do it.", output="Action: look"))
+    assert isinstance(framed, SupervisedDatum)
+    assert framed.system == domain.prompt_template.system
     one = domain.answer_class(instance, "Thought: a.\nAction: put mug 1 on desk 1")
     assert one == domain.answer_class(instance, "Action: move mug 1 to desk 1")
     assert domain.answer_class(instance, "mug") is None

@@ -44,10 +44,7 @@ def test_a_bad_call_is_answered_by_a_short_message_and_changes_nothing(name):
 DEEP = "[" * 100_000
 MALFORMED = {
     "cut off": '<tool_call>\n{"name": "set_plan", "arguments": {"account": "acc',
-    "not closed": '<tool_call>\n{"name": "set_plan", "arguments": {"a": 1}\n</tool_call>',
     "no JSON": "<tool_call>\nset_plan(account='acc_7')\n</tool_call>",
-    "no name": '<tool_call>\n{"arguments": {"account": "acc_7"}}\n</tool_call>',
-    "arguments are a list": '<tool_call>\n{"name": "set_plan", "arguments": [1]}\n</tool_call>',
     "deep": f'<tool_call>\n{{"name": "set_plan", "arguments": {{"plan": {DEEP}}}}}\n</tool_call>',
     "deep and closed": '<tool_call>\n{"name": "set_plan", "arguments": {"plan": '
     f"{DEEP}{']' * len(DEEP)}}}}}\n</tool_call>",
@@ -59,6 +56,11 @@ MALFORMED = {
 def test_a_malformed_call_is_answered_by_a_short_message_and_counts_as_an_error(name):
     script = {"kind": "script", "states": {"s": [{"say": "Bye.", "stop": True}]}}
     environment = begun(instance(user=script), max_errors=2)
+    other = begun(instance())  # among good ones, it is answered too
+    results = [
+        m.content for m in other.step(f"{say(SET)}\n{MALFORMED[name]}")[0] if m.role == "tool"
+    ]
+    assert (results[0], results[1][:7]) == ("large for 12 months", "Error: ")
     conversation, _, done, *_ = environment.step(MALFORMED[name])  # the user does not hear it
     assert conversation[-1].role == "tool"
     assert conversation[-1].content.startswith("Error: ")
@@ -66,11 +68,3 @@ def test_a_malformed_call_is_answered_by_a_short_message_and_counts_as_an_error(
     assert not done
     _, reward, done, _, info = environment.step(MALFORMED[name])
     assert (reward, done, info["note"]) == (0.0, True, "ended after 2 errors in a row")
-
-
-def test_a_malformed_call_among_good_ones_is_answered_too():
-    environment = begun(instance())
-    conversation, *_ = environment.step(say(SET) + "\n" + MALFORMED["no JSON"])
-    results = [m.content for m in conversation if m.role == "tool"]
-    assert results[0] == "large for 12 months"
-    assert results[1].startswith("Error: ")

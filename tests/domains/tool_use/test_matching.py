@@ -58,31 +58,12 @@ def test_values_are_equal_as_json(given, gold, same):
     assert call_matches(call(x=given), GoldCall.of(call(x=gold))) is same
 
 
-@pytest.mark.parametrize(
-    ("given", "matches"),
-    [
-        (call(a=1, b="x"), True),
-        (call("g", a=1, b="x"), False),
-        (call("F", a=1, b="x"), False),
-        (call(a=1), False),
-        (call(a=1, b="x", c=None), False),
-        (call(a=1, B="x"), False),
-    ],
-)
-def test_a_strict_match_has_the_same_names_and_all_arguments(given, matches):
-    assert call_matches(given, GoldCall.of(call(a=1, b="x"))) is matches
-
-
-def test_an_empty_text_is_an_ordinary_value_unless_values_are_listed():
-    assert not call_matches(call(), GoldCall.of(call(a="")))
-    assert call_matches(call(a=""), GoldCall.of(call(a="")))
-    assert not call_matches(call(), GoldCall.of(call(a="")), lenient=True)
-    assert call_matches(call(a=""), GoldCall.of(call(a="")), lenient=True)
-
-
 @pytest.mark.parametrize("lenient", [False, True])
 def test_an_empty_field_is_an_ordinary_value_unless_values_are_listed(lenient):
     one, many = call(a={"b": "", "c": 1}), call(a=[{"b": "", "c": 1}])
+    empty = GoldCall.of(call(a=""))
+    assert call_matches(call(a=""), empty, lenient=lenient)
+    assert not call_matches(call(), empty, lenient=lenient)
     assert call_matches(one, GoldCall.of(one), lenient=lenient)
     assert call_matches(many, GoldCall.of(many), lenient=lenient)
     assert not call_matches(call(a={"c": 1}), GoldCall.of(one), lenient=lenient)
@@ -103,66 +84,48 @@ def test_a_strict_match_may_take_one_of_several_listed_values():
 # --- lenient, as BFCL ---
 
 
+ARRAY = {kind: {"type": "array", "items": {"type": kind}}
+         for kind in ("integer", "number", "string", "array", "object")}  # fmt: skip
+MIXED = [{"a": [1, 2], "b": ["x", ""]}]
 LENIENT = [
     ("integer", [5], 5, True),
     ("integer", [5], "5", False),
     ("integer", [5], 5.0, False),
     ("integer", [1], True, False),
     ("number", [5.0], 5, True),
-    ("number", [5.0], "5.0", False),
-    ("number", [0], 0, True),
     ("number", [0], 0.0, True),
     ("number", ["", None], None, True),
-    ("number", ["", None], 1.0, False),
-    ("boolean", [True], True, True),
     ("boolean", [True], 1, False),
-    ("boolean", [True], "true", False),
-    ("string", ["New York, NY"], "new york ny", True),
-    ("string", ["a,b./c-d_e*f^g"], "ABCDEFG", True),
+    ("string", ["a,b./c-d_e*f^g H"], "ABCDEFGh", True),
     ("string", ["it's"], 'it"s', True),
     ("string", ["a b"], "a\tb", False),
     ("string", ["a+b"], "ab", False),
-    ("string", ["x", "y"], "Y", True),
-    ("string", ["5"], 5, False),
     ("string", ["x", ""], "", True),
-    ("string", ["x"], "", False),
     ("string", ["", True], True, True),
     ("string", ["", True], "true", False),
-    ({"type": "array", "items": {"type": "integer"}}, [[1, 2]], [1, 2], True),
-    ({"type": "array", "items": {"type": "integer"}}, [[1, 2]], [2, 1], False),
-    ({"type": "array", "items": {"type": "integer"}}, [[1, 2]], [1, "2"], False),
-    ({"type": "array", "items": {"type": "integer"}}, ["", []], [], True),
-    ({"type": "array", "items": {"type": "number"}}, [[1.0, 2.5]], [1, 2.5], False),
-    ({"type": "array", "items": {"type": "number"}}, [[1.0, 2.5]], [1.0, 2.5], True),
-    ({"type": "array", "items": {"type": "string"}}, [["A b", "C"]], ["ab", "c."], True),
-    ({"type": "array", "items": {"type": "string"}}, [["A"]], "A", False),
-    ({"type": "array", "items": {"type": "string"}}, [["a"], [["b"]]], [["b"]], True),
-    ({"type": "array", "items": {"type": "array"}}, [[[1, 2], [3]]], [[1, 2], [3]], True),
-    ({"type": "array", "items": {"type": "array"}}, [[[1, 2], [3]]], [[1, 2], [4]], False),
-    ("object", [{"a": [1, 2], "b": ["x", ""]}], {"a": 2}, True),
-    ("object", [{"a": [1, 2], "b": ["x", ""]}], {"a": 2, "b": "X"}, True),
-    ("object", [{"a": [1, 2], "b": ["x", ""]}], {"b": "x"}, False),
-    ("object", [{"a": [1, 2], "b": ["x", ""]}], {"a": 3}, False),
+    (ARRAY["integer"], [[1, 2]], [2, 1], False),
+    (ARRAY["integer"], [[1, 2]], [1, "2"], False),
+    (ARRAY["integer"], ["", []], [], True),
+    (ARRAY["number"], [[1.0, 2.5]], [1, 2.5], False),
+    (ARRAY["number"], [[1.0, 2.5]], [1.0, 2.5], True),
+    (ARRAY["string"], [["A b", "C"]], ["ab", "c."], True),
+    (ARRAY["string"], [["A"]], "A", False),
+    (ARRAY["string"], [["a"], [["b"]]], [["b"]], True),
+    (ARRAY["array"], [[[1, 2], [3]]], [[1, 2], [3]], True),
+    (ARRAY["array"], [[[1, 2], [3]]], [[1, 2], [4]], False),
+    ("object", MIXED, {"a": 2}, True),
+    ("object", MIXED, {"a": 2, "b": "X"}, True),
+    ("object", MIXED, {"b": "x"}, False),
     ("object", [{"a": [1]}], {"a": 1, "c": 1}, False),
     ("object", [{"a": [1]}], [1], False),
     ("object", [{"a": [1]}, {"a": [2]}], {"a": 2}, True),
     ("object", [{"a": [["Q of hearts"]]}], {"a": ["Q of hearts"]}, True),
-    (
-        {"type": "array", "items": {"type": "object"}},
-        [[{"a": ["x"]}, {"a": ["y", "z"]}]],
-        [{"a": "X"}, {"a": "z"}],
-        True,
-    ),
-    (
-        {"type": "array", "items": {"type": "object"}},
-        [[{"a": ["x"]}, {"a": ["y"]}]],
-        [{"a": "y"}, {"a": "x"}],
-        False,
-    ),
-    ({"type": "array", "items": {"type": "object"}}, [[{"a": ["x"]}]], [], False),
-    ({"type": "array", "items": {"type": "object"}}, [""], [], True),
-    ({"type": "array", "items": {"type": "object"}}, [[{"a": ["x"]}]], ["x"], False),
-]  # fmt: skip
+    (ARRAY["object"], [[{"a": ["x"]}, {"a": ["y", "z"]}]], [{"a": "X"}, {"a": "z"}], True),
+    (ARRAY["object"], [[{"a": ["x"]}, {"a": ["y"]}]], [{"a": "y"}, {"a": "x"}], False),
+    (ARRAY["object"], [[{"a": ["x"]}]], [], False),
+    (ARRAY["object"], [""], [], True),
+    (ARRAY["object"], [[{"a": ["x"]}]], ["x"], False),
+]
 """The declared type, the gold values, what is given, and whether that is acceptable."""
 
 
@@ -217,24 +180,12 @@ def test_the_call_of_listed_values_has_the_first_that_is_not_omitted():
 # --- several calls ---
 
 
-def test_parallel_calls_are_matched_in_any_order():
+def test_each_call_is_paired_with_a_gold_call_of_its_own_wherever_that_is_possible():
     gold = [listed(a=[1, 2]), listed(a=[1])]
-    assert calls_match([call(a=1), call(a=2)], gold)
     assert calls_match([call(a=2), call(a=1)], gold)
-    assert calls_match([call(a=1), call(a=1)], gold)
     assert not calls_match([call(a=2), call(a=2)], gold)
-
-
-def test_one_call_more_or_less_fails():
-    gold = [GoldCall.of(call(a=1)), GoldCall.of(call(a=1))]
-    assert calls_match([call(a=1)] * 2, gold)
-    assert not calls_match([call(a=1)], gold)
-    assert not calls_match([call(a=1)] * 3, gold)
-    assert calls_match([], [])
-    assert not calls_match([call()], [])
-
-
-def test_a_pairing_is_found_wherever_there_is_one():
+    for other in ([call(a=1)], [call(a=1)] * 3, [call("g", a=1), call(a=1)]):
+        assert not calls_match(other, gold)
     generator = random.Random(0)
     for _ in range(300):
         n = generator.randint(1, 5)
@@ -264,22 +215,7 @@ def test_scores_say_how_far_names_and_arguments_are_right():
     half = [call("f", a=1, b=9), call("h", c=3)]
     assert call_scores(half, gold) == {"names_matched": 0.5, "arguments_matched": 0.25}
     assert call_scores([], gold) == {"names_matched": 0.0, "arguments_matched": 0.0}
-    more = [*right, call("f", a=1, b=2), call("f", a=1, b=2)]
-    assert call_scores(more, gold) == {"names_matched": 0.5, "arguments_matched": 0.5}
-
-
-def test_the_arguments_are_those_of_the_best_pairing():
-    gold = [listed(a=[1, 2], b=[1]), listed(a=[1], b=[1])]
-    given = [call(a=1, b=1), call(a=2, b=1)]
-    assert call_scores(given, gold)["arguments_matched"] == 1.0
-
-
-def test_without_gold_calls_only_names_are_scored():
     assert call_scores([], []) == {"names_matched": 1.0}
     assert call_scores([call()], []) == {"names_matched": 0.0}
-
-
-def test_tools_say_which_types_are_expected():
-    tools = [Tool(name="f", parameters=schema(a="number"))]
-    assert calls_match([call(a=5)], [listed(a=[5.0])], lenient=True, tools=tools)
-    assert not calls_match([call(a="5")], [listed(a=[5.0])], lenient=True, tools=tools)
+    more = [*right, call("f", a=1, b=2), call("f", a=1, b=2)]
+    assert call_scores(more, gold) == {"names_matched": 0.5, "arguments_matched": 0.5}

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.agents.quality import AlreadyKnownCheck
 from dataenvgym.domains.tool_use.pocket import PocketToolsTask
 from dataenvgym.domains.tool_use.pocket_skills import SKILLS
 from dataenvgym.domains.tool_use.village import PLACES
 from dataenvgym.environments import RecordChecks
 from dataenvgym.records import ChatDatum, Message, ToolCall
-from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.metrics.answers import answers_of
 
@@ -86,20 +84,6 @@ def test_a_record_with_a_wrong_call_or_word_is_judged_wrong(task, records):
     asked = Message(role="user", content="Who are you?")
     other = said.model_copy(update={"messages": (asked, *said.messages[1:])})
     assert task.domain.judge_record(other) is None
-
-
-def test_a_record_whose_calls_the_student_makes_is_already_known(task, records):
-    asked = next(r for r in records if r.provenance.skill == "totaled")
-    replies = [as_reply(m) for m in asked.messages if m.role == "assistant"]
-    student = ScriptedPredictor(
-        lambda c: (
-            replies[sum(m.role == "assistant" for m in c)]
-            if c[0].content == asked.messages[0].content
-            else "done"
-        )
-    )
-    other = next(r for r in records if r.provenance.skill == "bought")
-    assert AlreadyKnownCheck(task).passes([asked, other], student) == [False, True]
 
 
 def test_tries_agree_if_they_lead_to_the_same_state_and_words(task):

@@ -90,10 +90,7 @@ def test_without_an_instruction_the_user_speaks_first(kind):
     [
         ({"s": [{"say": "x", "then": "t"}]}, "there is no state 't'"),
         ({"s": [{"asked": ["x"], "say": "x"}]}, "its last line fits only some messages"),
-        ({"s": []}, "its last line"),
         ({}, "user.script.states"),
-        ({"s": [{"say": "x", "shout": 1}]}, "shout"),
-        ({"s": [{"calls": [READ]}]}, "user.calls: .*'read"),
         ({"s": [{"calls": [{**SWITCH, "arguments": {}}]}]}, "'on' is m"),
     ],
 )
@@ -192,7 +189,6 @@ def test_a_model_that_breaks_a_rule_is_at_fault(user, replies, message):
         ({"must_not_say": ["20"]}, ["I have 200, on 2020-10-20."], "a"),
         (FACTS, [f"Bye. {STOP}"], ["Anything else?"]),
         (FACTS, ["I do not know.", "Ah, ACC_7!", STOP], ["Which account?", "b", "c"]),
-        ({}, ["The assistant: he was nice", STOP], "ab"),
         ({}, ['My note says {"name": "Ann", "arguments": {"x": 1}}', STOP], "ab"),
     ],
 )

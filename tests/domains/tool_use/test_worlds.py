@@ -24,7 +24,6 @@ PROBLEMS = {name: load_problems(problems_of(name), name) for name in WORLDS}
     ("name", "complaint"),
     [
         ("shp", "Did you mean 'shop'"),
-        ("no_such_module.World", "cannot be imported"),
         ("dataenvgym.domains.tool_use.worlds.shop.Shp", "cannot be imported"),
         ("dataenvgym.records.Message", "expected a subclass of World"),
     ],
@@ -124,13 +123,10 @@ def test_a_config_names_the_world_and_divides_its_problems(name):
     ("name", "call", "arguments", "complaint"),
     [
         ("shop", "cancel_order", {"order_id": "order_3"}, "delivered, not pending"),
-        ("shop", "change_quantity", {"order_id": "order_2", "quantity": 99}, "cannot be had"),
         ("shop", "refund_part", {"order_id": "order_3", "amount": 500}, "cannot be refunded"),
         ("calendar", "move_event", {"event_id": "event_1", "start": "2026-01-05T10:00"}, "event_2"),
         ("calendar", "invite", {"event_id": "event_2", "contact_id": "contact_3"}, "already"),
-        ("wallet", "pay", {"payee_id": "payee_7", "amount": 9000}, "has only"),
         ("wallet", "pay", {"payee_id": "payee_7", "amount": 0.001}, "not an amount"),
-        ("wallet", "pay_bill", {"bill_id": "bill_14"}, "paid already"),
         ("wallet", "transfer", {"source": "checking", "target": "x", "amount": 5}, "no account x"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import model_validator
 from pydantic_core import to_jsonable_python
 
-from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem, check_fits
+from dataenvgym.domains.tool_use.problem import Component, ToolUseProblem, faults_in
 from dataenvgym.domains.tool_use.tau2.task_file import (
     Action,
     EvaluationCriteria,
@@ -150,10 +150,8 @@ def to_instance(
         said=criteria.communicate_info or (),
         judged=judged,
     )
-    try:
-        check_fits(problem.model_copy(update={"state": {}}), world)
-    except ValueError as error:
-        raise InvalidInstanceError(f"{row.where}: {error}") from None
+    if fault := next(faults_in(problem.model_copy(update={"state": {}}), world), None):
+        raise InvalidInstanceError(f"{row.where}: {fault}")
     data = problem.model_dump(mode="json", exclude_defaults=True, exclude={"gold", "user_gold"})
     data["user"]["kind"] = "model"
     writing = dict.fromkeys(a.name for a in actions if world.writes(a.name, a.requestor))

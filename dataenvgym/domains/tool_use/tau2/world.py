@@ -10,10 +10,10 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dataenvgym.domains.tool_use.tau2.task_file import Action, InitialState
-from dataenvgym.errors import EvaluationError, first_fault, shorten
+from dataenvgym.errors import EvaluationError, shorten
 from dataenvgym.records import Message, Tool, ToolCall
 from dataenvgym.tasks.worlds.state import State
 from dataenvgym.tasks.worlds.time_limit import within
@@ -61,15 +61,11 @@ class Tau2State(State):
         state = self.fork()
         if not changes:
             return state
-        for name in changes:
-            if name not in ("initial_state", "user_tools"):
-                raise KeyError(name)
+        if unknown := changes.keys() - {"initial_state", "user_tools"}:
+            raise KeyError(*unknown)
         if changes.get("user_tools") is not None:
             state.user_tools = tuple(changes["user_tools"])
-        try:
-            initial = InitialState.model_validate(changes.get("initial_state") or {})
-        except ValidationError as error:
-            raise ValueError(first_fault(error, "initial_state")) from None
+        initial = InitialState.model_validate(changes.get("initial_state") or {})
         try:
             state._begin(initial)
         except Exception as error:  # the environment's own code may raise anything

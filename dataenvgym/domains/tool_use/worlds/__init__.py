@@ -63,10 +63,15 @@ def problems_of(name: str) -> Path:
     return path
 
 
+def require(holds: object, otherwise: str) -> None:
+    """Refuse a call with that message unless something holds."""
+    if not holds:
+        raise ToolError(otherwise)
+
+
 def row_of(table: Table[RowT], key: str, kind: str) -> RowT:
     """The row with that id; a tool refuses an unknown one."""
-    if key not in table:
-        raise ToolError(f"there is no {kind} {key}")
+    require(key in table, f"there is no {kind} {key}")
     return table[key]
 
 
@@ -77,9 +82,8 @@ def first_state(kind: type[StateT], name: str) -> StateT:
 
 def note_refusal(state: Any, rule: int, rules: int, about: str | None) -> str:
     """Note in a state that one of the rules forbids a request about a thing, once."""
-    if not 1 <= rule <= rules:
-        raise ToolError(f"there is no rule {rule}")
-    if (note := f"rule {rule}: {about}") in state.refused:
-        raise ToolError("that is noted already")
+    require(1 <= rule <= rules, f"there is no rule {rule}")
+    note = f"rule {rule}: {about}"
+    require(note not in state.refused, "that is noted already")
     state.refused += (note,)
     return f"{note} is noted"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date, datetime, time, timedelta
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, row_of
+from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, require, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
-from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
+from dataenvgym.tasks.worlds.world import World, check, tool
 
 Kind = Literal["internal", "open", "focus"]
 Room = Literal["Oak", "Elm", "Fir"]
@@ -191,8 +191,7 @@ class Calendar(World[CalendarState]):
         """
         event = self._event(event_id)
         row_of(self.state.contacts, contact_id, "contact")
-        if contact_id in event.guests:
-            raise ToolError(f"{contact_id} is invited already")
+        require(contact_id not in event.guests, f"{contact_id} is invited already")
         guests = tuple(sorted((*event.guests, contact_id)))
         self.state.events[event_id] = event.changed(guests=guests)
         return f"{contact_id} is invited"
@@ -206,8 +205,7 @@ class Calendar(World[CalendarState]):
             contact_id: such as "contact_1".
         """
         event = self._event(event_id)
-        if contact_id not in event.guests:
-            raise ToolError(f"{contact_id} is not invited")
+        require(contact_id in event.guests, f"{contact_id} is not invited")
         guests = tuple(guest for guest in event.guests if guest != contact_id)
         self.state.events[event_id] = event.changed(guests=guests)
         return f"{contact_id} is no longer invited"
@@ -231,8 +229,7 @@ class Calendar(World[CalendarState]):
             event_id: such as "event_1".
             minutes_before: how long before it begins.
         """
-        if minutes_before < 0:
-            raise ToolError("a reminder comes before the event")
+        require(minutes_before >= 0, "a reminder comes before the event")
         self.state.events[event_id] = self._event(event_id).changed(reminder=minutes_before)
         return f"the reminder of {event_id} comes {minutes_before} minutes before"
 
@@ -263,12 +260,11 @@ class Calendar(World[CalendarState]):
 
     def _check_free(self, start: datetime, minutes: int, but: str | None = None) -> None:
         _check_minutes(minutes)
-        if start.tzinfo or datetime.max - start < timedelta(minutes=minutes):
-            raise ToolError("a start has no time zone, and lies before the end of the year 9999")
-        if taken := self._taken(start, minutes, but):
-            raise ToolError(f"{taken} is in the calendar then")
+        fits = not start.tzinfo and datetime.max - start >= timedelta(minutes=minutes)
+        require(fits, "a start has no time zone, and lies before the end of the year 9999")
+        taken = self._taken(start, minutes, but)
+        require(taken is None, f"{taken} is in the calendar then")
 
 
 def _check_minutes(minutes: int) -> None:
-    if not 5 <= minutes <= 480:
-        raise ToolError("an event has 5 to 480 minutes")
+    require(5 <= minutes <= 480, "an event has 5 to 480 minutes")

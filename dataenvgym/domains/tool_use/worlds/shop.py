@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, row_of
+from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, require, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
-from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
+from dataenvgym.tasks.worlds.world import World, check, tool
 
 Status = Literal["pending", "delivered", "cancelled", "returned"]
 Kind = Literal["furniture", "kitchen", "food", "care"]
@@ -214,8 +214,8 @@ class Shop(World[ShopState]):
         """
         order = self._order(order_id, "delivered")
         refunded = round(order.refunded + amount, 2)
-        if amount <= 0 or refunded > order.price * order.quantity:
-            raise ToolError(f"{amount:.2f} cannot be refunded for {order_id}")
+        fits = amount > 0 and refunded <= order.price * order.quantity
+        require(fits, f"{amount:.2f} cannot be refunded for {order_id}")
         self.state.orders[order_id] = order.changed(refunded=refunded, refund_to="card")
         return f"{refunded:.2f} of {order_id} are refunded"
 
@@ -248,14 +248,13 @@ class Shop(World[ShopState]):
 
     def _order(self, order_id: str, wanted: Status | None = None) -> Order:
         order = row_of(self.state.orders, order_id, "order")
-        if wanted not in (None, order.status):
-            raise ToolError(f"{order_id} is {order.status}, not {wanted}")
+        require(wanted in (None, order.status), f"{order_id} is {order.status}, not {wanted}")
         return order
 
     def _take(self, product: str, quantity: int) -> None:
         found = self._product(product)
-        if not 1 <= quantity <= found.stock:
-            raise ToolError(f"{quantity} of {product} cannot be had: {found.stock} are in stock")
+        short = f"{quantity} of {product} cannot be had: {found.stock} are in stock"
+        require(1 <= quantity <= found.stock, short)
         self.state.products[product] = found.changed(stock=found.stock - quantity)
 
     def _put_back(self, order: Order) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, row_of
+from dataenvgym.domains.tool_use.worlds import first_state, note_refusal, require, row_of
 from dataenvgym.tasks.worlds.state import Row, State, Table
-from dataenvgym.tasks.worlds.world import ToolError, World, check, tool
+from dataenvgym.tasks.worlds.world import World, check, tool
 
 Status = Literal["sent", "scheduled", "cancelled"]
 
@@ -151,8 +151,7 @@ class Wallet(World[WalletState]):
             account: where the money comes from.
         """
         bill = row_of(self.state.bills, bill_id, "bill")
-        if bill.is_paid:
-            raise ToolError(f"{bill_id} is paid already")
+        require(not bill.is_paid, f"{bill_id} is paid already")
         self.state.bills[bill_id] = bill.changed(is_paid=True)
         return self._send(account, bill.payee_id, bill.amount)
 
@@ -165,8 +164,7 @@ class Wallet(World[WalletState]):
             target: the account that it goes to.
             amount: how much.
         """
-        if source == target:
-            raise ToolError("the two accounts are one")
+        require(source != target, "the two accounts are one")
         self._add(source, -_money(amount))
         self._add(target, _money(amount))
         return f"{amount:.2f} are moved from {source} to {target}"
@@ -183,8 +181,7 @@ class Wallet(World[WalletState]):
             on: the day, such as "2026-02-01".
             account: where the money comes from.
         """
-        if on <= self.state.now.date():
-            raise ToolError(f"{on} is not in the future")
+        require(on > self.state.now.date(), f"{on} is not in the future")
         row_of(self.state.accounts, account, "account")
         return self._record(account, payee_id, _money(amount), on, "scheduled")
 
@@ -196,8 +193,8 @@ class Wallet(World[WalletState]):
             payment_id: such as "payment_1".
         """
         payment = row_of(self.state.payments, payment_id, "payment")
-        if payment.status != "scheduled":
-            raise ToolError(f"{payment_id} is {payment.status}, not scheduled")
+        is_scheduled = payment.status == "scheduled"
+        require(is_scheduled, f"{payment_id} is {payment.status}, not scheduled")
         self.state.payments[payment_id] = payment.changed(status="cancelled")
         return f"{payment_id} is cancelled"
 
@@ -210,8 +207,8 @@ class Wallet(World[WalletState]):
             frozen: false lets it pay again.
         """
         found = row_of(self.state.cards, card, "card")
-        if frozen == bool(found.frozen_by):
-            raise ToolError(f"{card} is{'' if frozen else ' not'} frozen already")
+        was_frozen = bool(found.frozen_by)
+        require(frozen != was_frozen, f"{card} is{'' if frozen else ' not'} frozen already")
         self.state.cards[card] = found.changed(frozen_by="owner" if frozen else None)
         return f"{card} is {'frozen' if frozen else 'no longer frozen'}"
 
@@ -237,8 +234,8 @@ class Wallet(World[WalletState]):
                 "payee_1" or "travel".
         """
         state = self.state
-        if about not in (*state.payees, *state.accounts, *state.cards):
-            raise ToolError(f"there is no payee, account or card {about}")
+        known = (*state.payees, *state.accounts, *state.cards)
+        require(about in known, f"there is no payee, account or card {about}")
         return note_refusal(self.state, rule, 7, about)
 
     @check
@@ -268,12 +265,11 @@ class Wallet(World[WalletState]):
     def _add(self, account: str, amount: float) -> None:
         found = row_of(self.state.accounts, account, "account")
         balance = round(found.balance + amount, 2)
-        if balance < 0:
-            raise ToolError(f"{account} has only {found.balance:.2f}")
+        require(balance >= 0, f"{account} has only {found.balance:.2f}")
         self.state.accounts[account] = found.changed(balance=balance)
 
 
 def _money(amount: float) -> float:
-    if amount <= 0 or round(amount, 2) != amount:
-        raise ToolError(f"{amount:g} is not an amount of money")
+    is_money = amount > 0 and round(amount, 2) == amount
+    require(is_money, f"{amount:g} is not an amount of money")
     return amount

@@ -270,6 +270,7 @@ def test_training_rows_are_turns_with_tools_of_their_own(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("read", "text"),
     [
+        (call_in, "no call"),
         (call_in, "[F(1)]"),
         (call_in, "[F(a=g())]"),
         (call_in, "[F(a=" + "(" * 10**5 + ")]"),

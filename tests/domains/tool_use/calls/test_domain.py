@@ -48,6 +48,8 @@ def test_answers_are_canonical_calls(task, instances):
     assert len(classes) == 1
     assert domain.answer_class(instance, add(a=2, b=1)) not in classes
     assert domain.answer_class(instance, "I cannot.") == "[]"
+    one, other = (domain.answer_class(instance, add(a=[[number]])) for number in (1, 1.0))
+    assert one == other
     silent = task.evaluate(ScriptedPredictor(lambda conversation: ""))
     assert task.generate_performance_report(silent).no_answer_rate is None
     calls = [ToolCall(name="say", arguments={"text": text}) for text in "ab"]
@@ -128,6 +130,8 @@ def test_records_that_cannot_be_judged_are_not_problems(task, instances):
         written(*unknown, add(a=7, b=1)).model_copy(update={"system": "Be brief."}),
     ):
         assert domain.problem_of_record(record) is None
+    plain = SupervisedDatum(instruction="What is 1?", output="1")
+    assert domain.frame(plain) == domain.unframe(plain) == plain  # without tools
 
 
 def test_a_known_problem_is_judged_by_its_own_gold_calls(task):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 pytest.importorskip("mcp", reason="needs the extra [mcp]")
@@ -85,14 +83,3 @@ def test_impossible_options_are_refused_by_name(notes, notes_url):
     ):
         with pytest.raises(ConfigurationError, match=said):
             HttpServer(notes, **options)
-
-
-@pytest.mark.slow
-def test_512_sessions_are_open_at_once_and_share_nothing(session, notes_url):
-    with ThreadPoolExecutor(16) as pool:
-        wires = list(pool.map(lambda _: session(), range(512)))
-        assert len({wire.session for wire in wires}) == 512
-        written = pool.map(lambda w: w.call("write", title="first", text=w.session), wires)
-        assert set(written) == {("done", False)}
-        read = pool.map(lambda w: w.call("read", title="first"), wires)
-        assert list(read) == [(wire.session, False) for wire in wires]

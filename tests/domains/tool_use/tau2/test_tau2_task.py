@@ -176,7 +176,7 @@ def test_steps_are_counted_as_tau2_does_those_of_the_users_calls_included():
 # --- loading ---
 
 
-def test_splits_are_tau2s_with_validation_from_train():
+def test_splits_are_tau2s_with_validation_from_train(data, caplog):
     made = task(fractions={"train": 1.0, "validation": 2.0, "test": 0.0})
     ids = {split: [i.id for i in made.on(split).instances] for split in ("validation", "test")}
     assert ids["test"] == ["calls", "data"]
@@ -185,14 +185,15 @@ def test_splits_are_tau2s_with_validation_from_train():
     train = [i.id for i in made.on("train").instances]
     assert {*train, *ids["validation"]} == {"roaming", "said", "past"}
     assert [i.id for i in task(task_set="small").whole().instances] == ["roaming"]
-
-
-def test_without_a_file_of_splits_fractions_divide_all_tasks(data):
-    (data / "tau2" / "domains" / "telecom" / "split_tasks.json").unlink()
+    file = data / "tau2" / "domains" / "telecom" / "split_tasks.json"
+    file.write_text('{"base": ["roaming", "lost"]}')
+    assert [i.id for i in task().whole().instances] == ["roaming"]
+    assert "1 tasks of tau2 are in its split 'base' and not in" in caplog.text
+    assert "'lost'" in caplog.text
+    file.unlink()  # without it, fractions divide all tasks
     made = task()
-    ids = [i.id for split in ("train", "validation", "test") for i in made.on(split).instances]
+    ids = [i.id for split in made.splits for i in made.on(split).instances]
     assert sorted(ids) == ["calls", "data", "past", "roaming", "said"]
-    assert len(task(limit=1).whole().instances) == 1
 
 
 def test_tasks_that_need_a_judge_are_refused_without_one_or_left_out_and_named(caplog):
@@ -208,14 +209,6 @@ def test_tasks_that_need_a_judge_are_refused_without_one_or_left_out_and_named(c
     assert "2 of 7 rows" in caplog.text
     assert "(task 'nothing'): it has nothing to evaluate" in caplog.text
     assert "(task 'judged'): it needs a judge" in caplog.text
-
-
-def test_ids_of_a_split_that_are_not_in_the_file_are_mentioned(data, caplog):
-    file = data / "tau2" / "domains" / "telecom" / "split_tasks.json"
-    file.write_text('{"base": ["roaming", "lost"]}')
-    assert [i.id for i in task().whole().instances] == ["roaming"]
-    assert "1 tasks of tau2 are in its split 'base' and not in" in caplog.text
-    assert "'lost'" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -243,30 +236,19 @@ def test_a_task_with_an_unknown_value_is_refused_with_file_task_and_field(data, 
 
 # --- tasks of other files ---
 
+TOLD = {"domain": "telecom", "reason_for_call": "You need roaming.", "unknown_info": None}
+NULLS = {"requestor": None, "compare_args": None}
+ACTION = {**ALLOW, **NULLS, "arguments": {"line": "L1", "club_id": None, "expression": None}}
 TOOL_SCALE = {
     "id": "10315",
-    "description": {"purpose": "", "relevant_policies": None, "notes": None},
+    "description": {"purpose": "", "notes": None},
     "user_scenario": {
         "persona": None,
-        "instructions": {
-            "domain": "telecom",
-            "reason_for_call": "You need roaming.",
-            "known_info": "Your line is L1.",
-            "unknown_info": None,
-            "task_instructions": "Ask for help.",
-        },
+        "instructions": {**TOLD, "task_instructions": "Ask for help."},
     },
     "initial_state": None,
     "evaluation_criteria": {
-        "actions": [
-            {
-                "action_id": "a",
-                "name": "allow_roaming",
-                "requestor": None,
-                "arguments": {"line": "L1", "club_id": None, "expression": None},
-                "compare_args": None,
-            }
-        ],
+        "actions": [ACTION],
         "communicate_info": [],
         "nl_assertions": None,
         "reward_basis": ["DB", "ACTION"],
@@ -290,11 +272,7 @@ def test_tasks_of_tool_scale_are_read_without_the_nulls_of_their_table(tmp_path,
     environment, *_ = begun("10315", "Hello", "###STOP###", tasks=str(path))
     environment.step(say(ALLOW))
     assert environment.step("Done.")[1] == 1.0
-
-
-def test_a_file_without_tasks_of_the_domain_is_refused(tmp_path):
-    path = tmp_path / "scale.json"
-    path.write_text(json.dumps([with_domain(TOOL_SCALE, "weather")]))
+    path.write_text(json.dumps(rows[1]) + "\n")
     with pytest.raises(InvalidInstanceError, match="no tasks"):
         _ = task(tasks=path).whole().instances
     with pytest.raises(ConfigurationError, match="task_set"):
