@@ -25,7 +25,7 @@ from dataenvgym.runs.config.instantiation import check_arguments
         (SocialTask, {"dimensions": ["gaol"], "strategists": ["mine"], "role": "stratgist"}),
         (SocialTask, {"fractions": {"train": -1.0}, "partner": "touhg", "judges": "judge"}),
         (PocketSocialTask, {"turn_limit": 1001}),
-        (CodeTask, {"max_turns": 0, "message_limit": -1, "workers": 0, "format": "mbp"}),
+        (CodeTask, {"max_turns": 0, "workers": 0, "format": "mbp"}),
         (PocketCodeTask, {"wording": "german"}),
         (MathTask, {"format": "gsm", "limit": 0, "fractions": {"valid": 1.0}}),
         (KnowledgeTask, {"n_passages": 0, "graded_by": "f1"}),

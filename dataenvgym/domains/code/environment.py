@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import PositiveInt
 
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import CodeVerdict, judge
 from dataenvgym.errors import shorten
-from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation, Message, TaskInstance
 from dataenvgym.sandbox import Limits, Sandbox
 from dataenvgym.sandbox.opening import SharedSandbox
@@ -23,11 +22,11 @@ from dataenvgym.tasks.environment import Outcome, TaskEnvironment
 from dataenvgym.tasks.options import PromptOptions
 from dataenvgym.tasks.scoring.code.extraction import extract_code
 
-FAILURE = "{failure}"
-FEEDBACK = "{failure}\n\nCorrect the code, and give all of it again."
+AGAIN = "\n\nCorrect the code, and give all of it again."
 NO_CODE = "There is no Python code in your answer."
 HIDDEN_FAILED = "Your code passes the tests that you may see, but it fails a hidden one."
 PUBLIC_FAILED = "Your code fails a test."
+_LONGEST_FAILURE = 1000
 DEFAULT_LIMITS = Limits(seconds=10)
 _LONGEST_NOTE = 300
 
@@ -44,9 +43,6 @@ class CodeOptions(PromptOptions):
         limits: for each run. Each stdin test is a run; all other tests of a problem share one. But
             `seconds` is for each test (see `judge`).
         max_turns: how often the student may try; after each failure it gets the reason.
-        feedback: the message after a failure, in which `{failure}` stands for the reason.
-        message_limit: the longest reason, in characters; with 0, the message says only that a test
-            failed.
     """
 
     sandbox: str | Callable[..., Sandbox] = "bubblewrap"
@@ -54,8 +50,6 @@ class CodeOptions(PromptOptions):
     packages: bool = False
     limits: Limits | Mapping[str, Any] = DEFAULT_LIMITS
     max_turns: PositiveInt = 1
-    feedback: PlainText[Annotated[str, Field(pattern=r"\{failure\}")]] = FEEDBACK
-    message_limit: NonNegativeInt = 1000
 
 
 class CodeEnvironment(TaskEnvironment):
@@ -89,8 +83,6 @@ class CodeEnvironment(TaskEnvironment):
             render_mode=render_mode,
         )
         self.limits = Limits.model_validate(options.limits)
-        self.feedback = options.feedback
-        self.message_limit = options.message_limit
         self._owns_sandbox = shared is None
         self._sandbox = shared or SharedSandbox(options.sandbox, workers=1)
         self._problem: CodeProblem | None = None
@@ -110,9 +102,12 @@ class CodeEnvironment(TaskEnvironment):
         was_correct = verdict is not None and verdict.passed
         tries = sum(message.role == "assistant" for message in conversation)
         done = was_correct or tries >= self.max_turns
-        answer = self.feedback.replace(FAILURE, self._failure(verdict))
+        reason = HIDDEN_FAILED if verdict else NO_CODE
+        if verdict and (failed := verdict.public_failure):
+            reason = shorten(f"{PUBLIC_FAILED}\n{failed.message}", _LONGEST_FAILURE)
+        answer = Message(role="user", content=reason + AGAIN)
         return Outcome(
-            messages=() if done else (Message(role="user", content=answer),),
+            messages=() if done else (answer,),
             reward=float(was_correct),
             done=done,
             was_correct=was_correct,
@@ -123,16 +118,6 @@ class CodeEnvironment(TaskEnvironment):
     def close(self) -> None:
         if self._owns_sandbox:
             self._sandbox.close()
-
-    def _failure(self, verdict: CodeVerdict | None) -> str:
-        """The reason that the student is given for the failure."""
-        if verdict is None:
-            return NO_CODE
-        if (failed := verdict.public_failure) is None:
-            return HIDDEN_FAILED
-        if not self.message_limit:
-            return PUBLIC_FAILED
-        return shorten(f"{PUBLIC_FAILED}\n{failed.message}", self.message_limit)
 
 
 def _note(verdict: CodeVerdict | None) -> dict[str, str]:

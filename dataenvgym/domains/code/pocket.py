@@ -129,10 +129,12 @@ class PocketCodeProblem:
 
 
 class PocketCode(PocketFamily[PocketCodeProblem]):
-    """The family; see `PocketFamily`."""
+    """The family, in pocket words or in plain English; see `PocketFamily`."""
 
-    name = "pocket_code"
     skills: Mapping[str, PocketCodeSkill] = SKILLS
+
+    def __init__(self, name: str, skills: Mapping[str, PocketCodeSkill]) -> None:
+        self.name, self.skills = name, skills
 
     def pose(self, skill: str, split: Split, rng: np.random.Generator) -> PocketCodeProblem:
         posed = self.skills[skill]
@@ -181,14 +183,8 @@ class PocketCode(PocketFamily[PocketCodeProblem]):
         return {**super().fields(problem, question, rng), "data": data}
 
 
-class EnglishCode(PocketCode):
-    """The same functions in plain English, for language models."""
-
-    name = "english_code"
-    skills = ENGLISH_SKILLS
-
-
-POCKET_CODE, ENGLISH_CODE = PocketCode(), EnglishCode()
+POCKET_CODE = PocketCode("pocket_code", SKILLS)
+ENGLISH_CODE = PocketCode("english_code", ENGLISH_SKILLS)
 _CALL = re.compile(r"\b(\w++)\((\w++)\)")
 
 

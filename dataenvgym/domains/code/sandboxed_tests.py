@@ -19,7 +19,7 @@ import json
 import logging
 import secrets
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -114,29 +114,32 @@ def _results_by_output(
             limits=limits_with_room(limits, output=room),
         )
         in_time = run.status != "timeout"
-        yield _result_of_run(run, test, problem)
+        yield _compared(_result_of_run, run, test, problem)
 
 
 def _result_of_run(run: ExecutionResult, test: StdioTest, problem: CodeProblem) -> TestResult:
-    """The result of a run. Any fault in its output is the solution's fault: it wrote the output."""
+    got = run.text
+    if run.status == "ok" and same_output(
+        got,
+        test.output,
+        tolerance=problem.tolerance,
+        integers_by_value=problem.integers_by_value,
+    ):
+        return TestResult(passed=True, got=canonical_output(got))
+    what = f"on the input\n{cut(test.input)}\nexpected the output\n{cut(test.output)}\n"
+    if run.status != "ok":
+        got = how_it_ended(run)
+        return TestResult(passed=False, message=f"{what}but it {got}", got=got)
+    return TestResult(passed=False, message=f"{what}got\n{cut(got)}", got=canonical_output(got))
+
+
+def _compared(result: Callable[..., TestResult], *arguments: Any) -> TestResult:
+    """The result of a test; any fault in what the solution sent is its own, and fails the test."""
     try:
-        got = run.text
-        if run.status == "ok" and same_output(
-            got,
-            test.output,
-            tolerance=problem.tolerance,
-            integers_by_value=problem.integers_by_value,
-        ):
-            return TestResult(passed=True, got=canonical_output(got))
-        what = f"on the input\n{cut(test.input)}\nexpected the output\n{cut(test.output)}\n"
-        if run.status != "ok":
-            got = how_it_ended(run)
-            return TestResult(passed=False, message=f"{what}but it {got}", got=got)
-        message = f"{what}got\n{cut(got)}"
-        return TestResult(passed=False, message=message, got=canonical_output(got))
+        return result(*arguments)
     except Exception as error:  # noqa: BLE001  it fails the test
-        _log.warning("an output could not be compared", exc_info=error)
-        text = f"the output could not be compared: {type(error).__name__}"
+        _log.warning("a result could not be compared", exc_info=error)
+        text = f"the result could not be compared: {type(error).__name__}"
         return TestResult(passed=False, message=text, got=text)
 
 
@@ -174,7 +177,7 @@ def _results_by_harness(
             yield TestResult(passed=False, message=ended)
             ended = NOT_RUN
         elif isinstance(result, Answer):
-            yield _result_of_call(result, test, problem)
+            yield _compared(_result_of_call, result, test, problem)
         elif result.gone is not None:
             yield TestResult(passed=False, message=cut(result.gone))
             ended = NOT_RUN
@@ -238,34 +241,28 @@ def _results(output: bytes, nonce: bytes) -> Iterator[Answer | Report]:
 
 
 def _result_of_call(answer: Answer, test: _Test, problem: CodeProblem) -> TestResult:
-    """The result of a call. Any fault in the answer is the solution's fault: it sent the answer."""
     assert isinstance(test, CallTest)
-    try:
-        if answer.raised is None and answer.no_data is None:
-            got = canonical(answer.value)
-            if any(
-                same_value(answer.value, right, tolerance=problem.tolerance)
-                for right in (test.expected, *test.accepts)
-            ):
-                return TestResult(passed=True, got=got)
-            ended = f"gave {_shown(answer.value)}"
-        else:
-            failure = f"TypeError: it returned {answer.no_data}"
-            if answer.raised is not None:
-                failure = answer.raised.in_words()
-            got, ended = f"raised {failure}", f"raised {cut(failure)}"
-        given = [*map(_shown, test.args), *(f"{k}={_shown(v)}" for k, v in test.kwargs.items())]
-        call = cut(f"{problem.entry_point}({', '.join(given)})")
-        return TestResult(
-            passed=False,
-            message=f"{call} {ended}, expected {_shown(test.expected)}",
-            got=got,
-            is_no_data=answer.no_data is not None,
-        )
-    except Exception as error:  # noqa: BLE001  it fails the test
-        _log.warning("the result of a call could not be compared", exc_info=error)
-        text = f"the result could not be compared: {type(error).__name__}"
-        return TestResult(passed=False, message=text, got=text)
+    if answer.raised is None and answer.no_data is None:
+        got = canonical(answer.value)
+        if any(
+            same_value(answer.value, right, tolerance=problem.tolerance)
+            for right in (test.expected, *test.accepts)
+        ):
+            return TestResult(passed=True, got=got)
+        ended = f"gave {_shown(answer.value)}"
+    else:
+        failure = f"TypeError: it returned {answer.no_data}"
+        if answer.raised is not None:
+            failure = answer.raised.in_words()
+        got, ended = f"raised {failure}", f"raised {cut(failure)}"
+    given = [*map(_shown, test.args), *(f"{k}={_shown(v)}" for k, v in test.kwargs.items())]
+    call = cut(f"{problem.entry_point}({', '.join(given)})")
+    return TestResult(
+        passed=False,
+        message=f"{call} {ended}, expected {_shown(test.expected)}",
+        got=got,
+        is_no_data=answer.no_data is not None,
+    )
 
 
 def _shown(value: Any) -> str:

@@ -35,6 +35,10 @@ send()
 def f(x):
     send()
 """
+TO_ALL = (
+    "for fd in range(3, 64):\n"
+    "    try:\n        os.write(fd, {})\n    except OSError:\n        pass\n"
+)
 ATTACKS = {
     "nothing": "",
     "leaves as it is imported": "import sys\nsys.exit(0)\n",
@@ -153,22 +157,11 @@ ATTACKS = {
     "answers before it is asked": (
         "import os, json, struct\n"
         "m = json.dumps({'dict': [['value', 40], ['changed', {'list': []}], ['printed', '']]})\n"
-        "for fd in range(3, 64):\n"
-        "    try:\n"
-        "        os.write(fd, struct.pack('!I', len(m)) + m.encode())\n"
-        "    except OSError:\n"
-        "        pass\n"
-        "def f(x):\n    return None\n"
+        + TO_ALL.format("struct.pack('!I', len(m)) + m.encode()")
+        + "def f(x):\n    return None\n"
     ),
     "sends a message without end": (
-        "import os\n"
-        "def f(x):\n"
-        "    for fd in range(3, 64):\n"
-        "        try:\n"
-        "            os.write(fd, b'\\xff' * 100)\n"
-        "        except OSError:\n"
-        "            pass\n"
-        "    os._exit(0)\n"
+        f"import os\ndef f(x):\n    exec({TO_ALL!r}.format(b'\\xff' * 100))\n    os._exit(0)\n"
     ),
     "answers with a deeply nested value": SENDING.format(
         message="b'{\"dict\":[[\"value\",' + b'{\"list\":[' * 480 + b']}' * 480 + b']]}'"
@@ -258,9 +251,7 @@ def test_modules_that_the_code_leaves_behind_are_not_imported_by_the_tests(box):
         "", "import sys\nsys.exit(0)\n", "import os\nos._exit(0)\n",
         "def f(x):\n    import os\n    os._exit(0)\n", "def f(x):\n    raise SystemExit(0)\n",
         "import builtins\nbuiltins.print = print\ndef f(x):\n    print('passed'); return None\n",
-        "import os\nfor fd in range(64):\n"
-        "    try:\n        os.write(fd, b'\\0\\0\\0\\x11{\"failure\": null}')\n"
-        "    except OSError:\n        pass\nos._exit(0)\n",
+        "import os\n" + TO_ALL.format("b'\\0\\0\\0\\x11{\"failure\": null}'") + "os._exit(0)\n",
     ],
 )  # fmt: skip
 def test_even_in_the_process_of_the_tests_a_blind_attack_does_not_pass(attack, box):

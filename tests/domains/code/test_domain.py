@@ -74,31 +74,20 @@ COUNTER = "class Counter:\n    def __init__(self, n):\n        self.n = n"
         (f"{ADD}result = add(1)\nassert result == 2", RIGHT, None),
         (f"{ADD}from math import pi\nassert add(pi) == pi + 1", RIGHT, None),
         (f"{ADD}assert add(x) == 2 for x = 1\nassert add(x) == 2", RIGHT, None),
-        (f"{ADD}assert isclose(add(1), 2)", RIGHT, None),
         (f"{ADD}assert add(1) == 2\nfor i in range(3):\n    assert add(i) == i + 1", RIGHT, True),
         (f"{ADD}assert add(1) == 2\nassert add(y) == 3", WRONG, False),
         (f"{ADD}assert [add(i) for i in (1, 2)] == [2, math.floor(3.1)]", RIGHT, True),
         (f"{ADD}assert [add(i) for i in (1, 2)] == [2, math.floor(3.1)]", WRONG, False),
         (f"{ADD}assert add(1) == 2", "```python\ndef other(x):\n    return x\n```", False),
-        (
-            "assert adder(1)(2) == 3",
-            "```python\ndef adder(n):\n    return lambda x: x + n\n```",
-            None,
-        ),
+        ("assert adder(1)(2) == 3", "def adder(n):\n    return lambda x: x + n", None),
         ("Write add, which adds one.\nassert True", WRONG, None),
-        (f"{ADD}assert 1 == 1\nassert len('a') == 1", "```python\ngarbage(\n```", None),
         (f"{ADD}assert 1 == 1\nassert add(1) == 2", WRONG, False),
-        (f"{ADD}>>> 1 + 1\n2", WRONG, None),
-        (f"{ADD}>>> x = 1\n>>> add(x)\n2", WRONG, False),
-        (
-            f"{ADD}assert add(1) == 2",
-            "```python\ndef add(x):\n    raise TypeError('it returned ')\n```",
-            False,
-        ),
-        (f"{ADD}assert add(1) == 2", "```python\ndef add(x):\n    return object()\n```", None),
+        (f"{ADD}>>> 1 + 1\n2", WRONG, None), (f"{ADD}>>> x = 1\n>>> add(x)\n2", WRONG, False),
+        (f"{ADD}assert add(1) == 2", "def add(x):\n    raise TypeError('it returned ')", False),
+        (f"{ADD}assert add(1) == 2", "def add(x):\n    return object()", None),
         (">>> c = Counter(2)\n>>> c.n\n2", f"```python\n{COUNTER}\n```", None),
     ],
-)
+)  # fmt: skip
 def test_a_record_is_judged_by_those_tests_of_its_question_that_can_tell(
     question, answer, holds, task
 ):
@@ -160,14 +149,6 @@ def test_without_inputs_replies_with_the_same_code_are_of_one_class(task):
     assert task.domain.answer_class(asserts, RIGHT) != task.domain.answer_class(
         asserts, "def add(n): return n"
     )
-
-
-def test_programs_that_write_the_same_are_of_one_class(task):
-    fields = {"entry_point": None, "hidden": [{"kind": "stdio", "input": "1", "output": "2"}]}
-    problem = TaskInstance(id="a", task="t", instruction="?", data=CodeProblem(**fields).data())
-    one = task.domain.answer_class(problem, "```\nprint(int(input()) + 1)\n```")
-    assert one == task.domain.answer_class(problem, "```\nn = int(input())\nprint(n + 1, ' ')\n```")
-    assert one != task.domain.answer_class(problem, "```\nprint(int(input()))\n```")
 
 
 def test_gold_solutions_and_the_students_own_right_answers_become_records(task):

@@ -6,7 +6,7 @@ from dataenvgym.domains.code.environment import CodeEnvironment, CodeOptions
 from dataenvgym.domains.code.pocket import PocketCodeTask
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.errors import ConfigurationError, InvalidInstanceError, SandboxError
-from dataenvgym.records import Message, TaskInstance
+from dataenvgym.records import TaskInstance
 from dataenvgym.sandbox.opening import SharedSandbox
 from tests.domains.code.problems import Broken
 
@@ -87,31 +87,6 @@ def test_of_a_hidden_failure_the_student_learns_only_that_there_is_one(bubblewra
     conversation, reward, terminated, truncated, _ = environment.step(OVERFIT)
     assert (reward, terminated, truncated) == (0.0, True, False)
     assert conversation[-1].role == "assistant"
-
-
-def test_a_reply_without_code_gets_a_message(bubblewrap):
-    environment, _ = begun(bubblewrap, max_turns=2)
-    conversation, *_ = environment.step("Wie meinst du das?")
-    assert "no Python code" in conversation[-1].content
-
-
-def test_the_message_is_cut_or_left_out_as_the_options_say(bubblewrap):
-    noisy = "```python\ndef f(x):\n    raise ValueError('a' * 5000)\n```"
-    environment, _ = begun(bubblewrap, max_turns=2, message_limit=80, feedback="Nein: {failure}")
-    conversation, *_ = environment.step(noisy)
-    assert conversation[-1].content.startswith("Nein: Your code fails a test.\nf(1) raised")
-    assert len(conversation[-1].content) == len("Nein: ") + 80
-    environment, _ = begun(bubblewrap, max_turns=2, message_limit=0, feedback="{failure}")
-    conversation, *_ = environment.step(noisy)
-    assert conversation[-1].content == "Your code fails a test."
-
-
-def test_the_student_sees_the_system_prompt_and_the_template(bubblewrap):
-    _, conversation = begun(bubblewrap, system_prompt="Kurz.", template="{instruction} {Code}")
-    assert conversation == (
-        Message(role="system", content="Kurz."),
-        Message(role="user", content="Schreibe f: plus 1. {Code}"),
-    )
 
 
 def test_a_sandbox_that_fails_is_an_error_and_no_wrong_answer():

@@ -86,18 +86,6 @@ def test_code_that_passes_its_own_tests_becomes_a_record(task):
     assert record["properties"]["tests"]["type"] == "array"
 
 
-@pytest.mark.parametrize(
-    "kind", ["wrong", "vacuous", "no Python"]
-)  # `dropped` counts them all below
-def test_code_that_fails_or_tests_that_prove_nothing_are_dropped_and_requested_again(kind, task):
-    teacher = scripted([BAD[kind], written(20)], [written(21)])
-    engine = ExecutionEngine(teacher, task, attempts=2)
-    records = generate(engine, 2)
-    assert [r.instruction[6:11] for r in records] == ["add20", "add21"]
-    assert engine.dropped.total() == 1
-    assert len(teacher.asked) == 2
-
-
 def test_the_reasons_are_counted(task):
     teacher = scripted([*BAD.values(), written(30)])
     engine = ExecutionEngine(teacher, task, batch_size=10, attempts=1)

@@ -32,9 +32,7 @@ def f(items, table=None):
 @pytest.mark.parametrize(
     "lines",
     [
-        ("d = [[3], [1]]", "one = d[0]", "f(d)", "assert d == [[3, 9], [1]] and d[0] is one"),
         ("d = [[1], [3]]", "one = d[0]", "f(d)", "assert one == [1, 9] and d == [[3], [1, 9]]"),
-        ("d = [[1]]", "f(items=d)", "assert d == [[1, 9]]"),
         ("t = {}", "f([[1]], table=t)", "assert t == {'a': [[1, 9]]}"),
         ("d = [[1], 2]", "try:\n    f(d)\nexcept TypeError: pass", "assert d == [[1, 9], 2]"),
     ],
@@ -67,13 +65,6 @@ def f(x):
 )
 def test_a_test_sees_an_exception_with_its_arguments(judged, test, box):
     assert passed(judged(RAISING, box, hidden=[test])) == [True]
-
-
-def test_classes_of_python_itself_can_be_passed(judged, box):
-    code = "def f(items, kind):\n    return [x for x in items if type(x) is not kind]\n"
-    test = program("assert f([1, 'a', 2.5], int) == ['a', 2.5]")
-    assert judged(code, box, hidden=[test]).passed
-    assert passed(judged("def f(items, kind):\n    return items\n", box, hidden=[test])) == [False]
 
 
 def test_a_result_that_is_not_plain_data_is_not_reported_as_an_exception(judged, box):
@@ -159,14 +150,6 @@ def test_a_test_that_takes_longer_ends_the_run_long_before_the_others_time_is_ov
     assert passed(verdict) == [True, *[False] * 49]
     assert verdict.results[1].message == "the program ran out of time"
     assert verdict.results[2].message == NOT_RUN
-
-
-def test_loading_the_code_has_its_seconds_too(judged, box):
-    start = time.monotonic()
-    tests = [[[n], {}, n] for n in range(50)]
-    verdict = judged("while True:\n    pass\n", box, hidden=tests, limits=Limits(seconds=0.5))
-    assert verdict.results[0].message == "the program ran out of time"
-    assert time.monotonic() - start < 15
 
 
 # --- size ---------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from dataenvgym.domains.code.harness.main import ANSWER
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import EvaluationError
-from dataenvgym.records import CompletedTaskInstance, Message, TaskInstance
 from dataenvgym.sandbox.interface import ExecutionResult, Limits
 
 CALL = [[20], {}, 40]
@@ -229,16 +228,3 @@ def test_a_process_that_answers_anything_never_passes(test, judged, box):
 
 
 # --- what is written ----------------------------------------------------------------------------
-
-
-def test_a_note_has_no_surrogates_and_no_control_characters():
-    instance = TaskInstance(id="1", task="t", instruction="i")
-    completed = CompletedTaskInstance(
-        instance=instance,
-        transcript=(Message(role="user", content="i"),),
-        reward=0.0,
-        was_correct=False,
-        note="\ud800 \x1b[31m\tred\r\n\x85",
-    )
-    assert completed.note == "\\ud800 \\x1b[31m\tred\\r\n\\x85"
-    assert CompletedTaskInstance.model_validate_json(completed.model_dump_json()) == completed

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from dataenvgym.agents import Assignment, PocketEngine
-from dataenvgym.domains.code.pocket import ENGLISH_CODE, PocketCodeProblem, PocketCodeTask
+from dataenvgym.domains.code.pocket import (
+    ENGLISH_CODE,
+    POCKET_CODE,
+    PocketCodeProblem,
+    PocketCodeTask,
+)
 from dataenvgym.domains.code.pocket_skills import ENGLISH_SKILLS, SKILLS
 from dataenvgym.domains.code.problem import CodeProblem
 from dataenvgym.environments import RecordChecks
@@ -52,23 +57,6 @@ def test_the_gold_functions_pass_and_empty_or_other_ones_fail(task):
     assert task.generate_performance_report(task.evaluate(other)).score == 0.0
 
 
-def test_a_right_record_is_judged_right_and_a_wrong_one_wrong(task):
-    instance = task.on("train").instances[0]
-    right = SupervisedDatum(instruction=instance.instruction, output=instance.answer)
-    assert task.domain.judge_record(right) is True
-    assert (
-        task.domain.judge_record(right.model_copy(update={"output": "def f(x):\n    pass"}))
-        is False
-    )
-
-
-def test_the_overlap_key_has_the_names_for_every_question():
-    key = PocketCodeTask().domain.overlap_key
-    assert key("Write solve(xs) that returns 1.") == key("solve(xs)?")
-    assert key("solve(xs)") != key("solve(ys)")
-    assert key("No names here!") == "no names here"
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"wording": "english", "n_validation": 100, "n_test": 100}],
@@ -82,6 +70,15 @@ def test_the_pocket_engine_writes_its_records_and_none_touches_an_evaluation_ins
     records = engine.generate(plan, None, np.random.default_rng(0))
     assert len({r.instruction for r in records}) == len(records) == 30 * len(SKILLS)
     assert RecordChecks(task).check(records).reasons == {}
+
+
+def test_a_record_of_the_family_is_judged_by_calls_of_its_own(task):
+    question = ENGLISH_CODE.draw("maximum", "train", np.random.default_rng(0)).question
+    pocket = POCKET_CODE.draw("maximum", "train", np.random.default_rng(0))
+    for output, holds in ((pocket.output, True), ("def f(x):\n    pass", False)):
+        record = SupervisedDatum(instruction=pocket.question, output=output)
+        assert task.domain.judge_record(record) is holds
+    assert task.domain.judge_record(SupervisedDatum(instruction=question, output="x")) is None
 
 
 def test_plain_english_asks_for_the_same_functions_under_names_of_their_own():

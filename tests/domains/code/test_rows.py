@@ -100,14 +100,14 @@ def test_our_own_format_has_the_fields_of_a_problem(box):
         ({"instruction": "?", "tests": [[[1], {}, 2]]}, "needs an entry_point"),
         ({"instruction": "?", "tests": [[1]]}, "a list of 1, expected"),
         ({"instruction": "?", "tests": [{"kind": "magic"}]}, "tag 'magic'"),
-        ({"instruction": "?", "tests": [], "entrypoint": "f"}, "entrypoint: Extra inputs"),
+        ({"instruction": "?", "tests": [], "entrypoint": "f"}, "entrypoint is"),
         ({"instruction": 7, "tests": []}, "instruction is 7"),
-        ({"instruction": "?", "tests": 5}, "tests: "),
+        ({"instruction": "?", "tests": 5}, "tests is 5"),
         ({"instruction": "?", "tests": None}, "no tests, expected at least one"),
-        ({"instruction": "?", "tests": [], "hidden": 5}, "hidden: "),
+        ({"instruction": "?", "tests": [], "hidden": 5}, "hidden is 5"),
         (HUMANEVAL | {"test": None}, "test: Field required"),
         (HUMANEVAL | {"canonical_solution": 5}, "canonical_solution is 5"),
-        (MBPP | {"test_list": "assert add(1) == 2"}, "test_list: "),
+        (MBPP | {"test_list": "assert add(1) == 2"}, "test_list is"),
         (MBPP | {"test_list": [1]}, "test_list.0 is 1"),
         (MBPP | {"test_list": None, "challenge_test_list": None}, "no tests, expected at least"),
         (MBPP | {"test": ["assert add(1) == 2"]}, "test is "),
@@ -116,8 +116,3 @@ def test_our_own_format_has_the_fields_of_a_problem(box):
 def test_invalid_rows_are_refused_with_the_line(values, reason):
     with pytest.raises(InvalidInstanceError, match=reason):
         loaded(values)
-
-
-def test_a_format_can_be_given():
-    with pytest.raises(InvalidInstanceError, match="entry_point"):
-        loaded({"prompt": "?", "test": "?"}, format="humaneval")

