@@ -96,15 +96,8 @@ def test_impossible_options_are_users_errors(dataenvgym, folder):
         (["half"], "is not the folder of an evaluation: it has no config.yaml"),
         (["mine", "task.strikt=false"], "Did you mean 'task.strict'?"),
         (["mine", "student.path=x"], "changes nothing in how the samples are judged"),
-        (["mine", "task=gsm8k"], "changes nothing in how the samples are judged"),
         (["mine", "metrics=[pass@2]"], "pass@2"),
-        (["mine", "+task.n_validation=2"], "'+task.n_validation=2' changes nothing"),
-        (
-            ["mine", "--evaluations-dir", "elsewhere"],
-            "(elsewhere has 0; --evaluations-dir names",
-        ),
         (["mine", "task.strict=1"], "task.strict is 1"),
-        (["mine", "task.strict=[a"], "task.strict"),
         (["mine", "task.strict=true,false"], "task.strict"),
     ):
         dataenvgym.refuses(expected, "rescore", "--trust", *arguments)

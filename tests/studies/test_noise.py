@@ -80,12 +80,6 @@ def test_the_fit_finds_the_variances_that_runs_were_made_with():
     assert "area" not in found.variances  # these runs have no files
 
 
-def test_a_component_below_zero_is_zero():
-    runs = simulated(3, seed=0.0, problem=0.0, residual=0.4)
-    found = fit_noise("t", runs, config=compose([]), seconds={}).variances["test_gain"]
-    assert min(found.seed, found.problem) == 0.0
-
-
 def test_too_few_seeds_or_strategies_are_refused():
     runs = simulated(2, seed=0.1, problem=0.1, residual=0.1)
     with pytest.raises(ConfigurationError, match="common"):
@@ -152,12 +146,6 @@ def test_the_floor_takes_one_iteration_in_any_study(noise, folder):
     assert table.rows[1][-1] == "35 min"  # (4 x 10 seeds x 60 s x 3 / 6 + 3000 s) / 2 workers
 
 
-def test_without_a_noise_model_the_plan_names_the_command_that_makes_one(folder):
-    (note,) = plan_report(plan("noise"))
-    assert "there is no noise model of it in noise" in note.text
-    assert "--fit-noise" in note.text
-
-
 def test_a_study_that_cannot_find_what_it_looks_for_says_so_and_what_it_needs(noise, folder):
     write_noise(noise(), "noise")
     (warning,) = budget_warnings(plan("noise", looking_for=0.05))
@@ -199,11 +187,6 @@ def test_a_model_says_that_its_task_had_another_pressure(noise):
     assert model.differs(one) == ""
     assert model.differs(two) == "pressure none there and {'traps': {'share': 0.4}} here"
     assert noise(conditions=conditions(two)).differs(one).endswith("and none here")
-
-
-def test_a_run_without_a_limit_of_records_is_said_to_be_unlimited(noise):
-    own = compose(["agent=custom", "agent._target_=my_module.MyAgent"])
-    assert noise(conditions=conditions(compose([]))).differs(own).endswith("and unlimited here")
 
 
 def test_a_pressure_may_evaluate_fewer_problems_than_the_task_asks_for():

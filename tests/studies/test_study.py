@@ -96,14 +96,6 @@ def test_bounds_have_their_own_engine_with_any_experiment(monkeypatch, folder):
     assert plan.name.startswith("math")
 
 
-def test_bounds_do_without_the_prompts_of_the_strategies_engines(folder):
-    prompts = ("prompt=math_records", "prompt@subskill_prompt=propose_subskills")
-    teacher = ("agent/engine=llm", "teacher=openai", "teacher.model=NAME")
-    plan = plan_study(["agent=open_ended_no_state,open_ended", *teacher, *prompts])
-    asked = {cell.role: cell.config.get("prompt") is not None for cell in plan.cells}
-    assert asked == {"floor": False, "strategy": True, "ceiling": False}
-
-
 def test_a_ceiling_without_accepted_records_is_an_error_and_not_a_result(studied, small, folder):
     study = Study(plan_study([*GRID, *small], name="s"))
     (cell,) = (c for c in study.plan.cells if (c.role, c.seed) == ("ceiling", 1))
@@ -280,15 +272,6 @@ def test_the_command_in_the_results_makes_the_same_study(studied, folder):
         )
     )
     assert (study.plan.command, study.unfinished()) == (studied.command, [])
-
-
-def test_episodes_run_in_processes_by_default_and_as_many_as_asked_for(small, folder):
-    plan = plan_study(["agent=random", *small[:-1]], workers=3)
-    executor = plan.cells[0].config.executor
-    assert executor._target_.endswith("ProcessExecutor")
-    assert executor.workers == 3
-    with pytest.raises(ConfigurationError, match=r"executor.workers"):
-        plan_study(["agent=random", *small], workers=3)
 
 
 @pytest.mark.slow

@@ -257,13 +257,6 @@ def test_scenes_that_lack_an_answer_of_the_student_have_no_new_table(scenes, dat
     assert not (new / "dimensions.json").exists()
 
 
-def test_a_store_that_is_named_once_all_scenes_are_played_gets_nothing_and_that_is_said(scenes):
-    assert scenes("--limit", "2", "name=e").code == 0
-    again = scenes("--limit", "2", "name=e", "store=files")
-    assert again.code == 0
-    assert "store= keeps episodes as they are played, and all were" in again.out
-
-
 @pytest.mark.slow
 def test_the_pocket_math_student_has_no_room_for_scenes_and_is_told_what_to_choose(
     dataenvgym, folder

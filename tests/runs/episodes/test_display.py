@@ -12,7 +12,7 @@ from dataenvgym.errors import TrainingError
 from dataenvgym.events import ProgressMessage, counting, tell
 from dataenvgym.runs.episodes import EpisodePlan
 from dataenvgym.runs.episodes.display import Display, EpisodeDisplay, Row, showing_progress
-from tests.runs.episodes.echo import Student, iteration
+from tests.runs.episodes.echo import Student
 from tests.runs.episodes.screen import Clock, count, drawn, terminal, unescaped
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -48,25 +48,6 @@ def test_without_a_terminal_each_iteration_is_a_flushed_line(play, tmp_path):
         "iteration 2/2: validation 0.750 (+0.333), 3 records, 1 dropped, T s",
         "finished: validation 0.167 -> 0.750 (+0.583) at iteration 2; test 0.167 -> 0.750 (+0.583)",
     ]
-
-
-def test_an_iteration_says_how_many_replies_had_no_answer_if_any():
-    stream = io.StringIO()
-    display = EpisodeDisplay(Console(file=stream))
-    display.on_start(make_plan())
-    for rate in (None, 0.0, 0.25):
-        display.on_iteration(iteration(0, 0.5, no_answer_rate=rate))
-    shown = [line for line in stream.getvalue().splitlines() if "validation" in line]
-    assert ["no answer 0.250" in line for line in shown] == [False, False, True]
-    assert sum("no answer" in line for line in shown) == 1
-
-
-def test_a_resumed_run_shows_where_it_continues(play, tmp_path):
-    play(tmp_path / "run", iterations=1)
-    stream = io.StringIO()
-    play(tmp_path / "run", iterations=2, callbacks=[EpisodeDisplay(Console(file=stream))])
-    first = stream.getvalue().splitlines()[0]
-    assert first == "echo, taught by writer in SkillList, seed 0: 2 iterations, continued after 1"
 
 
 @pytest.mark.parametrize("error", [None, TrainingError("no loss"), KeyboardInterrupt()])
@@ -154,18 +135,3 @@ def test_an_evaluation_is_a_row_on_a_terminal(clock):
     assert pictures[-1].startswith("the student answers ")
     assert re.search(r"200 of 400 pro.* 0:00:10 20 s left", pictures[-1])
     assert max(map(len, pictures)) <= 80
-
-
-def test_an_evaluation_is_a_plain_line_every_ten_seconds_elsewhere(clock):
-    stream = io.StringIO()
-    with (
-        showing_progress(Console(file=stream, width=20), "judging", clock=clock),
-        counting("problems", 100) as counter,
-    ):
-        for _ in range(25):
-            clock.now += 1.0
-            counter.add()
-    assert stream.getvalue().splitlines() == [
-        "10 of 100 problems, about 90 s left",
-        "20 of 100 problems, about 80 s left",
-    ]
