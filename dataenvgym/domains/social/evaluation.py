@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dataenvgym.domains.social.domain import SocialDomain
 from dataenvgym.domains.social.evaluators import DIMENSIONS, overall
 from dataenvgym.domains.social.problem import MODEL, SocialProblem
-from dataenvgym.domains.social.recording import SceneRecorder, episode_id
+from dataenvgym.domains.social.recording import episode_id
 from dataenvgym.domains.social.scene_log import EPISODES, SceneLog, Stuck, stuck
 from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
@@ -27,7 +27,7 @@ from dataenvgym.records import Model, TaskInstance
 from dataenvgym.records.store import FileStore, MemoryStore, Store
 from dataenvgym.runs.config.building import recording_domain
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.documents import Document, Line, Table
+from dataenvgym.runs.documents import Document, Line, Row, table
 from dataenvgym.runs.texts import counts, one_line, score, several
 from dataenvgym.seeding import derive_seed
 from dataenvgym.storage import read_model, read_models, write_json, write_jsonl
@@ -52,34 +52,36 @@ class EpisodeRow(Model):
     Attributes:
         id: of the episode in a store.
         instance: the problem; `sample` is the number of the try.
-        subsets: of the scene, such as "hard".
-        cast: the ids of the characters, seat by seat.
+        scene: its id, and the `subsets` that it is in, such as "hard".
         seats: the student's seats, which are evaluated.
-        models: of the judge, then of each seat.
         scores: of each seat, by dimension; None for a seat without scores.
-        by_judge: of each seat, the scores of each judge by dimension.
-        turns: the number of played turns; None if the scene broke off.
-        dialogue: (turn, speaker, addressee, text), from turn 0.
-        stuck: of each seat, whether it did not converse (see `episodes.stuck`).
+        stuck: of each seat, whether it did not converse (see `scene_log.stuck`).
         error, fault: why there are no scores, and who is at fault.
+        played: the dialogue, the characters and models, and the verdict of each judge; None if the
+            scene broke off.
     """
 
     id: str
     instance: str
     sample: int
-    trial: int
     scene: str
     subsets: tuple[str, ...]
-    cast: tuple[str, ...]
     seats: tuple[int, ...]
-    models: tuple[str, ...]
     scores: tuple[dict[str, float] | None, ...]
-    by_judge: tuple[dict[str, dict[str, float]], ...] = ()
-    turns: int | None
-    dialogue: tuple[tuple[int, str, str, str], ...] = ()
     stuck: tuple[Stuck | None, ...] = ()
     error: str | None = None
     fault: str | None = None
+    played: SceneLog | None = None
+
+    @property
+    def by_judge(self) -> tuple[dict[str, dict[str, float]], ...]:
+        """Of each seat, the scores of each judge by dimension."""
+        return self.played.by_judge if self.played else ()
+
+    @property
+    def judges(self) -> set[str]:
+        """The judges that gave a verdict."""
+        return {judge for seat in self.by_judge for given in seat.values() for judge in given}
 
 
 class DimensionScores(Model):
@@ -125,25 +127,22 @@ class DimensionTable(Model):
 
     def document(self) -> Document:
         """The mean of each dimension, the models, and the episodes left out."""
-        rows = []
+        rows: list[Row] = []
         for name, last in self.columns[-1].dimensions.items():
             within = DIMENSIONS.get(name)
-            row = [name.replace("_", " "), "" if within is None else f"{within.low}..{within.high}"]
+            row: dict[str | tuple[str, str], object] = {
+                "dimension": name.replace("_", " "),
+                "range": "" if within is None else f"{within.low}..{within.high}",
+            }
             for column in self.columns:
                 one = column.dimensions.get(name, Estimate(n=0))
                 half = f"± {one.half_width:.2f}" if one.half_width is not None and one.sd else ""
-                row += [score(one.mean, 2), half]
-            row += [str(last.n), *[score(self.agreement.get(name), 2)] * bool(self.agreement)]
+                row |= {column.scenes: score(one.mean, 2), (column.scenes, "95%"): half}
+            row["seats"] = last.n
+            if self.agreement:
+                row["Krippendorff's alpha"] = score(self.agreement.get(name), 2)
             rows.append(row)
-        scenes = [name for column in self.columns for name in (column.scenes, "95%")]
-        names = (
-            "dimension",
-            "range",
-            *scenes,
-            "seats",
-            *["Krippendorff's alpha"] * bool(self.agreement),
-        )
-        yield Table(names, rows)
+        yield table(rows)
         who = ", ".join(f"{name.replace('_', ' ')} {model}" for name, model in self.models.items())
         yield Line(one_line(who, 400), "note")
         about = " and ".join(
@@ -168,8 +167,8 @@ def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> Di
     parts = {HARD: hard} if len(hard) == len(rows) else {HARD: hard, "all": rows}
     failed = [row.fault or "unknown" for row in rows if row.error is not None]
     scored = [row for row in rows if row.error is None]
-    judges = set().union(*map(_judges_of, rows))
-    scoring = set().union(*map(_judges_of, scored))
+    judges = set().union(*(row.judges for row in rows))
+    scoring = set().union(*(row.judges for row in scored))
     units: dict[str, list[list[Value | None]]] = {name: [] for name in DIMENSIONS}
     for seat in (seat for row in rows for seat in row.by_judge if len(judges) > 1):
         for name, given in seat.items():
@@ -184,13 +183,9 @@ def dimension_table(rows: Sequence[EpisodeRow], models: Mapping[str, str]) -> Di
         n_episodes=len(rows),
         excluded=dict(Counter(failed).most_common()),
         agreement={n: krippendorff_alpha(of, "interval") for n, of in units.items() if of},
-        n_judged_by_fewer=sum(0 < len(_judges_of(row)) < len(scoring) for row in scored),
+        n_judged_by_fewer=sum(0 < len(row.judges) < len(scoring) for row in scored),
         stuck=dict(sorted(stuck.items())),
     )
-
-
-def _judges_of(row: EpisodeRow) -> set[str]:
-    return {judge for seat in row.by_judge for given in seat.values() for judge in given}
 
 
 def _scores(scenes: str, rows: Sequence[EpisodeRow]) -> DimensionScores:
@@ -236,7 +231,7 @@ class Scenes:
         self, names: Mapping[str, str], section: Mapping[str, Any], *, are_seats_alike: bool
     ) -> None:
         self.are_seats_alike = are_seats_alike
-        self._names, self._trial = dict(names), int(section["trial"])
+        self._names = dict(names)
         self._scoring = Scoring(dimensions=section["dimensions"], judges=tuple(section["judges"]))
 
     @classmethod
@@ -354,38 +349,27 @@ class Scenes:
     def _row(
         self, id: str, sample: Sample, problem: SocialProblem, episode: SceneLog | None
     ) -> EpisodeRow:
-        seats = problem.cast.seats
-        scores: list[dict[str, float] | None] = [None for _ in seats]
+        scores: list[dict[str, float] | None] = [None for _ in problem.cast.seats]
         if sample.error is None:
             scores[problem.seat] = dict(sample.scores)
             for seat, score in enumerate(episode.scores if episode else ()):
                 if score is not None and seat != problem.seat:
                     mean = overall(score.dimensions)
                     scores[seat] = score.dimensions | ({} if mean is None else {"overall": mean})
-        dialogue = tuple(
-            (turn, said.sender, said.recipient, said.text)
-            for turn, utterances in enumerate(episode.turns[1:] if episode else ())
-            for said in utterances
-        )
+        said = [each for turn in (episode.turns[1:] if episode else ()) for each in turn]
         names = problem.cast.names if episode else ()
-        said_by = [[text for _, who, _, text in dialogue if who == name] for name in names]
         return EpisodeRow(
             id=id,
             instance=sample.instance_id,
             sample=sample.sample,
-            trial=self._trial,
             scene=problem.scene.id,
             subsets=problem.scene.subsets,
-            cast=tuple(c.id for c in problem.characters),
-            seats=tuple(seats) if self.are_seats_alike else (problem.seat,),
-            models=SceneRecorder(self._names).models_of(problem),
+            seats=tuple(problem.cast.seats) if self.are_seats_alike else (problem.seat,),
             scores=tuple(scores),
-            by_judge=episode.by_judge if episode else (),
-            turns=len(episode.turns) - 1 if episode else None,
-            dialogue=dialogue,
-            stuck=tuple(map(stuck, said_by)),
+            stuck=tuple(stuck(each.text for each in said if each.sender == n) for n in names),
             error=sample.error,
             fault=sample.fault,
+            played=episode,
         )
 
     def _write_table(self, folder: Path, rows: Sequence[EpisodeRow]) -> DimensionTable:

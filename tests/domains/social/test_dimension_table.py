@@ -6,24 +6,22 @@ from dataenvgym.domains.social.evaluation import (
     EpisodeRow,
     dimension_table,
 )
+from dataenvgym.domains.social.scene_log import SceneLog
 from dataenvgym.runs.documents import markdown
 from dataenvgym.tasks.metrics.estimators import clustered_estimate
 
 
-def row(scene, *goals, seats=None, subsets=(), **options):
+def row(scene, *goals, seats=None, subsets=(), by_judge=(), **options):
     """An episode of a scene with the goal score of each seat; None for one without."""
     return EpisodeRow(
         id=f"{scene}-1",
         instance=f"{scene}-0-0",
         sample=0,
-        trial=0,
         scene=scene,
         subsets=subsets,
-        cast=("ann", "bob"),
         seats=seats or (0,),
-        models=("judge", "A", "B"),
         scores=tuple(None if goal is None else {"goal": goal} for goal in goals),
-        turns=2,
+        played=SceneLog(id="e", scene=scene, characters=("ann", "bob"), by_judge=by_judge),
         **options,
     )
 

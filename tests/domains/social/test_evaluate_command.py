@@ -70,12 +70,13 @@ def test_each_scene_is_played_from_both_seats_and_has_a_row_and_all_are_in_a_tab
     assert len(rows) == len({row.id for row in rows}) == 36
     assert {row.seats for row in rows} == {(0,), (1,)}
     first, second = rows[:2]
-    assert (first.scene, first.cast) == (second.scene, second.cast)
-    assert (first.models, second.models) == (("judge", "gym", "other"), ("judge", "other", "gym"))
+    assert (first.scene, first.played.characters) == (second.scene, second.played.characters)
+    assert first.played.models == ("judge", "gym", "other")
+    assert second.played.models == ("judge", "other", "gym")
     assert first.scores[1] is second.scores[0] is None
     assert {*first.scores[0]} == {*DIMENSIONS, "overall"}
-    assert (first.turns, first.fault, first.trial) == (3, None, 0)
-    assert first.dialogue[0][3] == 'said: "Hello, I am gym."'
+    assert (len(first.played.turns), first.fault) == (1 + 3, None)
+    assert first.played.turns[1][0].text == 'said: "Hello, I am gym."'
     kept = open_store(folder / "evaluations" / "e" / "episodes")
     assert {*kept.find(EPISODES, scene=first.scene)} == {first.id, second.id}
 
@@ -106,10 +107,10 @@ def test_strategists_advise_either_side_and_the_row_says_who(scenes, server, fol
     )
     assert scenes("name=e", "--limit", "2", *both).code == 0
     first, second = rows_in(folder)
-    assert first.models == ("judge", "gym advised by guide", "other advised by guru")
-    assert second.models == ("judge", "other advised by guru", "gym advised by guide")
-    told = [line for line in first.dialogue if "Strategy: " in line[3]]
-    assert {line[1] for line in told} == {"Environment"}
+    assert first.played.models == ("judge", "gym advised by guide", "other advised by guru")
+    assert second.played.models == ("judge", "other advised by guru", "gym advised by guide")
+    told = [one for turn in first.played.turns for one in turn if "Strategy: " in one.text]
+    assert {one.sender for one in told} == {"Environment"}
     assert {payload["model"] for payload in server.requests} == {
         *("gym", "other", "judge", "guide", "guru")
     }
@@ -133,7 +134,7 @@ def test_a_judge_that_fails_is_asked_again_then_left_out_and_counted(scenes, ser
     failed = [row for row in rows if row.fault == "judge"]
     assert 0 < len(failed) < len(rows)
     assert len(asked) == 3 * len(failed)  # at first, and twice again
-    assert all(row.scores == (None, None) and row.turns == 3 for row in failed)
+    assert all(row.scores == (None, None) and len(row.played.turns) == 4 for row in failed)
     assert f"{len(failed)} of 12 episodes left out without scores: {len(failed)} judge" in (
         " ".join(result.out.split())
     )
@@ -243,7 +244,8 @@ def test_scenes_judged_again_have_a_table_of_their_own(scenes, dataenvgym, serve
     assert means(directory / "rescored-001") == ("judge-2", 0.0)
     assert (directory / "dimensions.json").read_bytes() == before
     old, new = (rows_in(folder, name) for name in ("e", "e/rescored-001"))
-    assert [(r.id, r.seats, r.dialogue) for r in old] == [(r.id, r.seats, r.dialogue) for r in new]
+    kept = [[(r.id, r.seats, r.played.turns) for r in rows] for rows in (old, new)]
+    assert kept[0] == kept[1]
     assert {s["knowledge"] for row in new for seat in row.seats if (s := row.scores[seat])} == {0.0}
     assert re.search(r"knowledge +0..10 +0.00", again.out)
 
@@ -325,4 +327,4 @@ def test_sotopias_benchmark_is_played_and_judged_from_the_command_line(
         assert (first.scores[0]["goal"], second.scores[1]["goal"]) == (6, 3)
         assert first.scores[0]["secret"] == -1
         assert first.scores[0]["overall"] == pytest.approx(5 / 7)
-    assert {row.cast for row in rows} == {("p0", "p2"), ("p1", "p3")}
+    assert {row.played.characters for row in rows} == {("p0", "p2"), ("p1", "p3")}
