@@ -1,5 +1,4 @@
 import threading
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,9 @@ from dataenvgym.students.external.environments import (
     ExternalEnvironment,
     cache_directory,
     external_environment,
+    one_at_a_time,
 )
+from tests.students.external.conftest import pack_wheel
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +79,7 @@ def test_a_missing_environment_says_which_command_builds_it(make):
 
 @pytest.mark.slow
 def test_an_installed_environment_has_its_packages_and_is_left_alone(make, tmp_path):
-    environment = make(f"tiny-thing @ file://{write_wheel(tmp_path)}\n")
+    environment = make(f"tiny-thing @ file://{pack_wheel(tmp_path, 'tiny-thing', '1.5', {})}\n")
     said: list[str] = []
     environment.install(said.append)
     assert environment.require().versions()["tiny-thing"] == "1.5"
@@ -88,21 +89,6 @@ def test_an_installed_environment_has_its_packages_and_is_left_alone(make, tmp_p
     environment.install(said.append)
     assert said[-1] == f"{environment.folder} is there already"
     assert environment.python.stat().st_mtime_ns == kept
-
-
-def write_wheel(folder: Path) -> Path:
-    """A wheel with one empty module, by hand: nothing is asked of a registry."""
-    wheel = folder / "tiny_thing-1.5-py3-none-any.whl"
-    about = "tiny_thing-1.5.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("tiny.py", "")
-        for name, text in (
-            ("METADATA", "Metadata-Version: 2.1\nName: tiny-thing\nVersion: 1.5\n"),
-            ("WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
-            ("RECORD", ""),
-        ):
-            archive.writestr(f"{about}/{name}", text)
-    return wheel
 
 
 @pytest.mark.slow
@@ -126,44 +112,30 @@ def test_an_interrupted_installation_is_built_again(make, monkeypatch):
 
 
 def test_of_two_that_install_at_once_one_waits_for_the_other(make, monkeypatch):
-    environment = make()
-    goes_on, second_waits = threading.Event(), threading.Event()
-    built = build_nothing(monkeypatch, goes_on)
-    first = threading.Thread(target=environment.install)
-    first.start()
-    while not environment.folder.exists():
-        assert first.is_alive()
-
-    said: list[str] = []
+    environment, waits = make(), threading.Event()
+    built, said = build_nothing(monkeypatch), []
 
     def say(line: str) -> None:
         said.append(line)
-        second_waits.set()
+        waits.set()
 
     second = threading.Thread(target=environment.install, args=(say,))
-    second.start()
-    assert second_waits.wait(10)
-    goes_on.set()
-    first.join(10)
+    with one_at_a_time(environment.folder, print):
+        second.start()
+        assert waits.wait(10)
+        assert said == ["another process is building it: waiting"]
+        assert not built
     second.join(10)
-    assert said == [
-        "another process is building it: waiting",
-        f"{environment.folder} is there already",
-    ]
     assert len(built) == 1
 
 
-def build_nothing(
-    monkeypatch: pytest.MonkeyPatch, until: threading.Event | None = None
-) -> list[Path]:
+def build_nothing(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A build only makes an empty folder. Gives the list of builds."""
     built: list[Path] = []
 
     def build(self: ExternalEnvironment, say: Callable[[str], None]) -> None:
         self.folder.mkdir(parents=True)
         built.append(self.folder)
-        if until is not None:
-            assert until.wait(10)
 
     monkeypatch.setattr(ExternalEnvironment, "_build", build)
     monkeypatch.setattr(ExternalEnvironment, "_frozen", lambda self: {})

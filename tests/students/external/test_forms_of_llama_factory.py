@@ -1,21 +1,19 @@
-"""Rows in the forms of other people are the conversations that LLaMA-Factory reads in them."""
+"""Rows of other people are the conversations that LLaMA-Factory reads in them; so are options."""
 
 import json
 import random
 import re
-import subprocess
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dataenvgym.records import ChatDatum, ToolCall
-from dataenvgym.students.llama_factory import read_dataset
-from tests.students.llama_factory.test_reading import OPENAI, TOOLS, twins
+from dataenvgym.students.llama_factory import TrainingConfig, read_dataset
+from dataenvgym.students.llama_factory.entries import OPENAI_TAGS
+from tests.students.llama_factory.test_reading import TOOLS, twins
+from tests.students.llama_factory.test_training_config import OURS
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
-PROBE = Path(__file__).with_name("llama_factory_probe.py")
 COLUMNS = {"messages": "m", "tools": "t"}
 ADDED = "detailed thinking off"  # LLaMA-Factory adds it to the system message, or instead of it
 
@@ -51,7 +49,13 @@ def turns_of(record: ChatDatum) -> list[dict[str, str]]:
     return turns
 
 
-def test_conversations_with_calls_are_equal(llama_factory_python, tmp_path):
+def test_our_fields_are_options_that_llama_factory_has_or_never_get_into_its_files(llama_factory):
+    facts = set(llama_factory.ask("facts"))
+    assert TrainingConfig.model_fields.keys() - {"extra"} - OURS <= facts
+    assert not OURS & facts
+
+
+def test_conversations_with_calls_are_equal(llama_factory, tmp_path):
     rng, info = random.Random(0), {}
     for i in range(150):
         shared, openai = twins(rng)
@@ -65,17 +69,14 @@ def test_conversations_with_calls_are_equal(llama_factory_python, tmp_path):
                 arguments = call["function"]["arguments"]
                 if not isinstance(arguments, str):  # its loader would add those of other calls
                     call["function"]["arguments"] = json.dumps(arguments)
-        openai_row = {"formatting": "openai", "tags": OPENAI}
+        openai_row = {"formatting": "openai", "tags": OPENAI_TAGS}
         for rows, entry in ((shared, {"formatting": "sharegpt"}), (openai, openai_row)):
             name = f"{entry['formatting']}{i}"
             info[name] = {"file_name": f"{name}.json", "columns": COLUMNS, **entry}
             row = {"m": rows, "t": json.dumps(TOOLS)}
             (tmp_path / f"{name}.json").write_text(json.dumps([row]))
     (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    out = tmp_path / "out.json"
-    command: list[Any] = [llama_factory_python, PROBE, "read", out, tmp_path]
-    subprocess.run(command, check=True, capture_output=True)
-    found = json.loads(out.read_text())
+    found = llama_factory.ask("read", tmp_path)
     for name in info:
         (record,) = read_dataset(tmp_path, name)
         assert isinstance(record, ChatDatum)

@@ -1,24 +1,19 @@
 """SmolLM2 itself, with the weights of `dataenvgym external install smollm2`."""
 
-import orjson
 import pytest
 import torch
 
 from dataenvgym.agents.engines.gold import gold_records
 from dataenvgym.cli.main import main
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
-from dataenvgym.records import Message, SupervisedDatum, Tool, ToolCall
-from dataenvgym.records.tool_formats import tool_format
+from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.runs.config import build_task, compose
 from dataenvgym.storage import hash_file, read_json, read_jsonl
 from dataenvgym.students.external.models import external_models
 from dataenvgym.students.predictors import InProcessPredictor, VllmPredictor
-from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
-from dataenvgym.students.trainers.llama_factory.slots import Slots
 from dataenvgym.students.trainers.student import load_tokenizer
-from dataenvgym.teachers.payloads import RequestForm, chat_payload
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
@@ -132,15 +127,6 @@ def test_texts_have_the_tokens_of_llama_cpp_and_round_trip(folder):
         assert tokenizer.decode(ids) == text
 
 
-def test_the_chat_template_has_a_default_system_message_and_an_end_of_turn(folder):
-    form = Slots.parse(load_tokenizer(str(folder)))
-    assert form.default_system == (
-        "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-    )
-    assert form.user == "<|im_start|>user\n{{content}}<|im_end|>\n<|im_start|>assistant\n"
-    assert form.assistant == "{{content}}<|im_end|>\n"
-
-
 def test_it_answers_in_english_and_like_transformers(folder, asked, answers):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -203,31 +189,6 @@ def test_vllm_gives_the_same_answers_before_and_after_an_adapter_is_swapped_in(
     assert sum(a != b for a, b in zip(*ours, strict=True)) > 20  # the adapter changes answers
     served.reset()
     assert answers_of(served, 20) == theirs[0][:20]
-
-
-def test_vllm_and_the_chat_template_see_the_same_tokens_with_tools(folder, served):
-    tool = Tool(name="add", description="Adds.", parameters={"properties": {"a": {}}})
-    calls = (ToolCall(name="add", arguments={"a": 2}), ToolCall(name="add", arguments={"a": "x"}))
-    messages = (
-        Message(role="system", content="Help.", tools=(tool,)),
-        Message(role="user", content="1 + 1? "),
-        Message(role="assistant", content="I add. ", tool_calls=calls),
-        Message(role="tool", content="2"),
-        Message(role="tool", content="3\n"),
-        Message(role="assistant", content="2, 3."),
-        Message(role="user", content="Well?"),
-    )
-    form, tokenizer = tool_format("hermes"), load_tokenizer(str(folder))
-    served.connect()
-    for prompt in (messages[:2], messages[:5], messages):
-        (ours,) = encode_prompts(tokenizer, [prompt], form, context=None)
-        sent = chat_payload(prompt, GREEDY, model="student", form=RequestForm(tool_format=form))
-        chat = orjson.loads(sent)["messages"]
-        body = {"model": "student", "messages": chat}
-        assert served.server._call("POST", "/tokenize", body)["tokens"] == ours
-        rendered = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
-        assert tokenizer(rendered, add_special_tokens=False).input_ids == ours
-        assert '<tools>\n{"type": "function", "function": {"name": "add"' in rendered
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "numbers", "facts", "code", "tools", "social"])

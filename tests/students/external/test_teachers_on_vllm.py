@@ -1,16 +1,29 @@
-"""Teachers on the real vLLM: guided decoding, token counts, samples, and the cache."""
+"""Teachers on the real vLLM: guided decoding, token counts, samples, the cache, and records.
+
+The pocket student, held to JSON token by token, says nothing sensible there; but every answer is
+JSON of the right shape, and so every answer is a record.
+"""
 
 import json
 
+import numpy as np
 import pytest
 
+from dataenvgym.agents import Agent, Assignment, LLMEngine, OpenEndedPolicy
+from dataenvgym.domains.math.pocket import PocketMathTask
+from dataenvgym.environments import OpenEnded
 from dataenvgym.interfaces import Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message
-from dataenvgym.students.predictors import VllmPredictor
+from dataenvgym.runs.episodes import run_episode
+from dataenvgym.storage import read_jsonl
 from dataenvgym.students.predictors.vllm.starting import SERVED_NAME
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.teachers import StudentTeacher, Teacher
+from dataenvgym.teachers.budget import read_usage
+from dataenvgym.teachers.prompts import Prompt
+from dataenvgym.teachers.repair import json_in
 from dataenvgym.teachers.teacher_log import read_calls
+from tests.students.external.conftest import JSON_ONLY
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
@@ -26,22 +39,28 @@ ASKED: list[Conversation] = [
 ]
 
 
+PROMPT = Prompt(user="Write {count} lists. {samples}")  # short, for a student that reads little
+
+
 @pytest.fixture(scope="module")
-def student(vllm_python, tmp_path_factory):
+def student(make_served):
     """The pocket student in a vLLM server of this module's own."""
-    # else the pocket student writes spaces for ever
-    json_only = {"backend": "xgrammar", "disable_any_whitespace": True}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DATAENVGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
-        predictor = VllmPredictor(
-            "pocket",
-            trainer=InProcessTrainer(),
-            command=[str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"],
-            options={"structured_outputs_config": json_only},
-        )
-        predictor.connect()
-        yield predictor
-        predictor.close()
+    predictor = make_served(
+        "pocket", trainer=InProcessTrainer(num_train_epochs=1), options=JSON_ONLY
+    )
+    predictor.connect()
+    return predictor
+
+
+@pytest.fixture
+def task():
+    return PocketMathTask(n_train=200, n_validation=40, n_test=40)
+
+
+def engine(teacher, task, **options):
+    return LLMEngine(
+        teacher, task, PROMPT, examples_per_request=1, exact_schema=True, max_length=40, **options
+    )
 
 
 def test_a_teacher_on_vllm_keeps_a_schema_and_is_counted(student, tmp_path):
@@ -88,3 +107,37 @@ def test_a_student_on_vllm_teaches_itself_and_keeps_a_schema(student, tmp_path):
     assert teacher.usage.uncounted == 0
     assert teacher.ask(ASKED, GUIDED, purpose="verdicts") == replies
     assert (teacher.usage.requests, teacher.usage.cached) == (8, 8)
+
+
+def test_a_server_by_its_address_writes_records(student, task, tmp_path):
+    url = student.server.base_url
+    teacher = Teacher(student.served_name, base_url=url, api_key_variable=None, directory=tmp_path)
+    writes = engine(teacher, task, batch_size=2, max_tokens=150)
+    records = writes.generate((Assignment(30, skill="sum"),), student, np.random.default_rng(0))
+    teacher.close()
+    assert len(records) == 30
+    assert {r.provenance.skill for r in records} == {"sum"}
+    usage = read_usage(tmp_path)
+    assert usage is not None
+    assert usage.completion_tokens > 0
+    assert usage.uncounted == 0
+    calls = list(read_calls(tmp_path))
+    assert len(calls) == usage.requests
+    whole = [call.reply for call in calls if call.finish_reason == "stop" and call.reply]
+    assert whole
+    assert all(len(next(json_in(text))["records"]) in (1, 2) for text in whole)
+
+
+def test_the_student_as_its_own_teacher_goes_through_a_whole_episode(student, task, tmp_path):
+    teacher = StudentTeacher(student, directory=tmp_path)
+    writes = engine(teacher, task, batch_size=1, max_tokens=120)
+    agent = Agent(OpenEndedPolicy(), writes, name="self", records_per_iteration=8)
+    environment = OpenEnded(task, student, directory=tmp_path)
+    summary = run_episode(environment, agent, iterations=2)
+    assert summary.status == "finished"
+    submitted = [
+        list(read_jsonl(tmp_path / "iterations" / f"{n:03d}" / "records.jsonl")) for n in (1, 2)
+    ]
+    assert [len(records) for records in submitted] == [8, 8]
+    assert summary.teacher is not None
+    assert summary.teacher.requests >= 16

@@ -7,11 +7,10 @@ Where its own tokens cannot be ours, `DIFFERENCES` says which they are.
 """
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from dataenvgym.records.tool_formats import (
     as_function,
 )
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, write_dataset
+from dataenvgym.students.llama_factory.entries import OPENAI_TAGS
 from dataenvgym.students.pocket import student_path
 from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers.examples import IGNORED, supervised_examples
@@ -34,7 +34,6 @@ from dataenvgym.students.trainers.student import load_tokenizer
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
-PROBE = Path(__file__).with_name("llama_factory_probe.py")
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -141,17 +140,6 @@ def openai_row(record: ChatDatum) -> dict[str, Any]:
     }
 
 
-OPENAI_TAGS = {
-    "role_tag": "role",
-    "content_tag": "content",
-    "user_tag": "user",
-    "assistant_tag": "assistant",
-    "observation_tag": "tool",
-    "function_tag": "function_call",
-    "system_tag": "system",
-}
-
-
 def write_apart(folder: Path, formatting: str, records: list[ChatDatum]) -> str:
     """A dataset as other people write it: tools, calls and results apart from text."""
     row = sharegpt_row if formatting == "sharegpt" else openai_row
@@ -168,19 +156,6 @@ def write_apart(folder: Path, formatting: str, records: list[ChatDatum]) -> str:
         for record in records:
             stream.write(json.dumps({**row(record), "system": system, "tools": tools}) + "\n")
     return formatting
-
-
-@dataclass(frozen=True)
-class Written:
-    """Tokens and labels of the same records: by LLaMA-Factory's formatter, and by ours.
-
-    `theirs` has been through `as_ours`.
-    """
-
-    student: Path
-    theirs: Mapping[str, Any]
-    of_our_text: Mapping[str, Any]
-    ours: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -297,80 +272,56 @@ def as_ours(examples: Mapping[str, Any], student: Path, name: str) -> Mapping[st
 
 
 @pytest.fixture(scope="module")
-def written(llama_factory_python, students, tmp_path_factory):
-    home = tmp_path_factory.mktemp("llama_factory")
+def written(llama_factory, students, tmp_path_factory):
+    """Tokens and labels by LLaMA-Factory's formatter, of our text by LLaMA-Factory, and by us."""
     trainings, ours = [], {}
-    for name, form in FORMATS.items():
-        student = students[name]
-        for formatting, records in RECORDS.items():
-            folder = home / name / formatting
-            folder.mkdir(parents=True)
-            apart = write_apart(folder / "apart", formatting, records)
-            flat = write_dataset(folder / "flat", records, tool_format=form).name
-            for kind, dataset in (("apart", apart), ("flat", flat)):
-                config = TrainingConfig(
-                    model_name_or_path=student,
-                    template=FAMILIES[name].template if name in FAMILIES else None,
-                    stage="sft",
-                    dataset=dataset,
-                    dataset_dir=folder / kind,
-                    output_dir=folder / f"{kind}-adapter",
-                    cutoff_len=4096,
-                )
-                config.write(folder / f"{kind}.yaml")
-                trainings.append(folder / f"{kind}.yaml")
-            read: Any = list(read_dataset(folder / "flat", flat))
-            examples = supervised_examples(read, load_tokenizer(str(student)), 4096)
-            ours[name, formatting] = {
-                "input_ids": [e.tokens for e in examples],
-                "labels": [e.labels for e in examples],
-            }
-    measured = iter(measure(llama_factory_python, home, trainings))
+    for name, formatting in product(FORMATS, RECORDS):
+        student, records = students[name], RECORDS[formatting]
+        folder = tmp_path_factory.mktemp(name)
+        apart = write_apart(folder / "apart", formatting, records)
+        flat = write_dataset(folder / "flat", records, tool_format=FORMATS[name]).name
+        for kind, dataset in (("apart", apart), ("flat", flat)):
+            config = TrainingConfig(
+                model_name_or_path=student,
+                template=FAMILIES[name].template if name in FAMILIES else None,
+                dataset=dataset,
+                dataset_dir=folder / kind,
+                output_dir=folder / f"{kind}-adapter",
+                cutoff_len=4096,
+            )
+            config.write(folder / f"{kind}.yaml")
+            trainings.append(folder / f"{kind}.yaml")
+        read: Any = list(read_dataset(folder / "flat", flat))
+        examples = supervised_examples(read, load_tokenizer(str(student)), 4096)
+        ours[name, formatting] = {
+            "input_ids": [e.tokens for e in examples],
+            "labels": [e.labels for e in examples],
+        }
+    measured = (one["examples"] for one in llama_factory.ask("measure", *trainings))
     return {
-        key: Written(
-            students[key[0]],
-            as_ours(next(measured)["examples"], students[key[0]], key[0]),
-            next(measured)["examples"],
-            examples,
-        )
+        key: (as_ours(next(measured), students[key[0]], key[0]), next(measured), examples)
         for key, examples in ours.items()
     }
-
-
-def measure(python: Path, home: Path, trainings: list[Path]) -> list[Any]:
-    """The input of LLaMA-Factory's trainer for each training (see `llama_factory_probe`)."""
-    environment = {
-        **{name: v for name, v in os.environ.items() if name != "PYTHONPATH"},
-        "CUDA_VISIBLE_DEVICES": "",
-        "HF_HOME": str(home),
-        "HF_HUB_OFFLINE": "1",
-    }
-    command = [python, PROBE, "measure", home / "measured.json", *trainings]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    measured: list[Any] = json.loads((home / "measured.json").read_text())
-    return measured
 
 
 @pytest.mark.parametrize("formatting", RECORDS)
 @pytest.mark.parametrize("name", FORMATS)
 def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(written, name, formatting):
-    one = written[name, formatting]
-    assert one.of_our_text == one.ours
-    assert one.theirs == one.ours
-    assert len(one.ours["input_ids"]) == len(RECORDS[formatting])
+    theirs, of_our_text, ours = written[name, formatting]
+    assert theirs == of_our_text == ours
+    assert len(ours["input_ids"]) == len(RECORDS[formatting])
 
 
 @pytest.mark.parametrize("formatting", RECORDS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_prompts_have_the_tokens_that_llama_factory_trains_on(written, name, formatting):
-    one, form = written[name, formatting], FORMATS[name]
-    tokenizer = load_tokenizer(str(one.student))
-    for record, tokens in zip(RECORDS[formatting], one.theirs["input_ids"], strict=True):
+def test_prompts_have_the_tokens_that_llama_factory_trains_on(written, students, name, formatting):
+    theirs, *_ = written[name, formatting]
+    tokenizer = load_tokenizer(str(students[name]))
+    for record, tokens in zip(RECORDS[formatting], theirs["input_ids"], strict=True):
         whole = record.conversation
         prompts: list[Conversation] = [
             whole[:i] for i, message in enumerate(whole) if message.role == "assistant"
         ]
-        for prompt in encode_prompts(tokenizer, prompts, form, context=None):
+        for prompt in encode_prompts(tokenizer, prompts, FORMATS[name], context=None):
             assert isinstance(prompt, list)
             assert tokens[: len(prompt)] == prompt

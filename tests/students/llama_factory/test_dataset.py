@@ -229,16 +229,6 @@ def test_an_error_names_the_file_and_the_line(info, rows, message, tmp_path):
         list(read_dataset(tmp_path, "mine"))
 
 
-def test_rows_before_a_malformed_one_are_read(tmp_path):
-    write_dataset(tmp_path, [PLAIN])
-    with (tmp_path / "custom_sft_dataset.jsonl").open("a") as stream:
-        stream.write("null\n")
-    records = read_dataset(tmp_path, "custom_sft_dataset")
-    assert next(records) == PLAIN
-    with pytest.raises(DatasetFormatError, match=r"line 2.*object"):
-        next(records)
-
-
 # --- memory ---------------------------------------------------------------------------------------
 
 _WRITE = """
@@ -277,8 +267,3 @@ def test_memory_does_not_grow_with_the_records_also_where_the_file_is_written_tw
     formatting, twice = peak_megabytes(tmp_path / "twice", 40_000, "late")
     assert formatting == "sharegpt"
     assert max(many, twice) - few < 20
-
-
-@pytest.mark.slow
-def test_a_million_records_stay_under_300_megabytes(tmp_path):
-    assert peak_megabytes(tmp_path, 1_000_000)[1] < 300

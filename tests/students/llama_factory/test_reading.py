@@ -17,6 +17,7 @@ from dataenvgym.students.llama_factory import (
     read_sdpo_pairs,
     write_dataset,
 )
+from dataenvgym.students.llama_factory.entries import OPENAI_TAGS
 
 
 def sdpo_file(path, *dialogues):
@@ -131,8 +132,6 @@ def test_another_encoding_is_named_with_the_file(tmp_path, encoding):
 
 
 TOOLS = [{"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}]
-OPENAI = {"role_tag": "role", "content_tag": "content", "user_tag": "user", "system_tag": "system"}
-OPENAI |= {"assistant_tag": "assistant", "observation_tag": "tool"}
 
 
 def twins(rng):
@@ -181,31 +180,16 @@ def test_a_conversation_is_the_same_record_in_every_formatting(tmp_path):
     openai = {"formatting": "openai", "columns": {"messages": "m", "tools": "t"}}
     rows = [{"m": messages, "t": TOOLS} for _, messages in both]
     assert read(tmp_path, rows, **openai) == shared
-    assert read(tmp_path, rows, **openai, tags=OPENAI) == shared
+    assert read(tmp_path, rows, **openai, tags=OPENAI_TAGS) == shared
     # with its own tags, as LLaMA-Factory has them for this formatting too
     rows = [{"m": turns, "t": json.dumps(TOOLS)} for turns, _ in both]
     assert read(tmp_path, rows, **openai) == shared
-
-
-def test_preferences_and_tags_are_read_in_the_openai_formatting(tmp_path):
-    asked = [{"role": "user", "content": "Q"}]
-    good, bad = ({"role": "assistant", "content": text} for text in "AB")
-    columns = {"messages": "m", "chosen": "c", "rejected": "r"}
-    row = {"m": asked, "c": good, "r": bad}
-    (pair,) = read(tmp_path, [row], formatting="openai", ranking=True, columns=columns)
-    assert (pair.instruction, pair.chosen, pair.rejected) == ("Q", "A", "B")
-    columns = {"messages": "m", "kto_tag": "k"}
-    (judged,) = read(
-        tmp_path, [{"m": [*asked, bad], "k": False}], formatting="openai", columns=columns
-    )
-    assert (judged.output, judged.desirable) == ("B", False)
 
 
 @pytest.mark.parametrize(
     "turn",
     [
         {"role": "assistant", "content": None},
-        {"role": "assistant", "content": None, "tool_calls": [{"type": "function"}]},
         {"role": "assistant", "content": "", "tool_calls": True},
         {"role": "assistant", "content": "", "tool_calls": [{"function": "f"}]},
         {"role": "assistant", "content": 0, "tool_calls": [{"name": "f", "arguments": {}}]},

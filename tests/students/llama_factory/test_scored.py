@@ -91,13 +91,6 @@ def test_each_reply_is_in_one_pair_at_most_the_best_with_the_worst():
     assert pairs == [("C", "B"), ("E", "D")]
 
 
-def test_a_reply_of_several_dialogues_has_their_mean_weight():
-    # A: (1 + 0) / 2 = .5 is less than the .6 of B
-    records = [dialogue("a", t, weights=(w,)) for t, w in (("A", 1.0), ("B", 0.6), ("A", 0.0))]
-    (pair,) = without_weights(records, "dpo")
-    assert (pair.chosen, pair.rejected) == ("B", "A")
-
-
 @pytest.mark.parametrize(
     "others",
     [
@@ -140,12 +133,6 @@ def test_a_segment_has_as_many_turns_on_both_sides(segment, chosen, rejected):
     (pair,) = without_weights([BAD, GOOD], "dpo", segment=segment)
     assert [turns(answer) for answer in pair.segments] == [chosen, rejected]
     assert turns(pair.messages) == ["a", "A", "b"]
-
-
-def test_dialogues_that_differ_from_the_first_turn_on_are_compared_whole():
-    other = dialogue("a", "Z", "y", "Y", weights=(0.0, 0.0))
-    (pair,) = without_weights([other, GOOD], "dpo", segment="tail")
-    assert [turns(answer) for answer in pair.segments] == [["A", "b", "B"], ["Z", "y", "Y"]]
 
 
 def test_a_segment_ends_before_an_empty_reply():

@@ -33,14 +33,17 @@ def whole(make_student, tmp_path_factory):
     return make_student(tmp_path_factory.mktemp("whole") / "student", seed=7)
 
 
-class Full:
-    """A trainer of all weights, which leaves a whole student."""
+class Returns:
+    """A trainer that has nothing but `train`, and perhaps options."""
 
-    def __init__(self, result: Path) -> None:
-        self.config = TrainingConfig(finetuning_type="full")
+    def __init__(self, result: object, **options: str) -> None:
+        if options:
+            self.config = TrainingConfig(**options)
         self.result = result
+        self.asked: list[TrainingConfig] = []
 
-    def train(self, config_path: Path) -> Path:
+    def train(self, config_path: Path) -> object:
+        self.asked.append(TrainingConfig.read(config_path))
         return self.result
 
 
@@ -116,18 +119,10 @@ def test_a_student_with_an_adapter_starts_with_it_and_reset_goes_back_to_it(
 def test_a_training_from_the_base_starts_from_the_adapter_that_was_there_first(
     tiny_student, taught, tmp_path
 ):
-    seen = []
-
-    class Asked:
-        config = TrainingConfig()
-
-        def train(self, config_path: Path) -> Path:
-            seen.append(TrainingConfig.read(config_path).adapter_name_or_path)
-            return taught
-
-    predictor = InProcessPredictor(tiny_student, Asked(), adapter=taught)
+    trainer = Returns(taught)
+    predictor = InProcessPredictor(tiny_student, trainer, adapter=taught)
     predictor.train(DATA, TrainingRun(directory=tmp_path))
-    assert seen == [str(taught)]
+    assert [config.adapter_name_or_path for config in trainer.asked] == [str(taught)]
     (tmp_path / "2").mkdir()
     predictor.train([], TrainingRun(directory=tmp_path / "2"))
     assert hash_files(tmp_path / "2" / "adapter") == hash_files(taught)
@@ -137,7 +132,7 @@ def test_a_training_from_the_base_starts_from_the_adapter_that_was_there_first(
 
 
 def test_a_whole_student_is_answered_with_saved_and_loaded_again(tiny_student, whole, tmp_path):
-    predictor = InProcessPredictor(tiny_student, Full(whole))
+    predictor = InProcessPredictor(tiny_student, Returns(whole, finetuning_type="full"))
     untouched, expected = answers(predictor), answers(InProcessPredictor(whole))
     assert untouched != expected
     predictor.train(DATA, TrainingRun(directory=tmp_path))
@@ -151,7 +146,9 @@ def test_a_whole_student_is_answered_with_saved_and_loaded_again(tiny_student, w
 
 
 def test_a_training_continues_from_a_whole_student(tiny_student, whole, tmp_path):
-    predictor = InProcessPredictor(tiny_student, Full(whole), adapter=whole)
+    predictor = InProcessPredictor(
+        tiny_student, Returns(whole, finetuning_type="full"), adapter=whole
+    )
     predictor.train(DATA, TrainingRun(directory=tmp_path, start="adapter"))
     assert TrainingConfig.read(tmp_path / "training.yaml").model_name_or_path == str(whole)
 
@@ -174,20 +171,8 @@ def test_a_whole_student_that_does_not_fit_leaves_the_student_as_it_was(
 # --- trainers of one's own ---
 
 
-class OnlyTrains:
-    """A trainer that has nothing but `train`."""
-
-    def __init__(self, result: object) -> None:
-        self.result = result
-        self.asked: list[TrainingConfig] = []
-
-    def train(self, config_path: Path) -> object:
-        self.asked.append(TrainingConfig.read(config_path))
-        return self.result
-
-
 def test_a_trainer_needs_only_train(tiny_student, whole, tmp_path):
-    trainer = OnlyTrains(str(whole))
+    trainer = Returns(str(whole))
     assert isinstance(trainer, TrainerInterface)
     predictor = InProcessPredictor(tiny_student, trainer)
     predictor.train(DATA, TrainingRun(tmp_path, seed=3))
@@ -200,7 +185,7 @@ def test_a_trainer_needs_only_train(tiny_student, whole, tmp_path):
 
 @pytest.mark.parametrize("result", [None, 3, "nowhere"])
 def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student, tmp_path, result):
-    predictor = InProcessPredictor(tiny_student, OnlyTrains(result))
+    predictor = InProcessPredictor(tiny_student, Returns(result))
     before = answers(predictor)
     with pytest.raises(TrainingError, match=f"returned {result}"):
         predictor.train(DATA, TrainingRun(tmp_path))

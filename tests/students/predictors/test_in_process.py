@@ -10,12 +10,14 @@ import pytest
 import torch
 
 from dataenvgym.errors import AdapterError, ConfigurationError
-from dataenvgym.events import hearing_warnings
+from dataenvgym.events import counting, hearing_progress, hearing_warnings
 from dataenvgym.interfaces import (
+    AdapterJob,
     Failure,
     Reply,
     SamplingParameters,
     TrainingRun,
+    can,
 )
 from dataenvgym.records import (
     ChatDatum,
@@ -32,6 +34,7 @@ from dataenvgym.storage import hash_files
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
+from dataenvgym.students.trainers import student as trainers_student
 
 GREEDY = SamplingParameters(max_tokens=8)
 ASKED = [(Message(role="user", content=f"{n} " * (n % 5 + 1)),) for n in range(23)]
@@ -370,3 +373,136 @@ def test_where_scored_records_give_nothing_a_run_is_warned_and_the_student_stays
     assert torch.equal(logits(predictor), before)
     (text,) = told
     assert "scored_as=sft" in text
+
+
+# --- beside another adapter, and the version before the last training ---
+
+
+def trained(predictor: InProcessPredictor, folder: Path) -> Path:
+    predictor.train(DATA, run(folder, start="adapter"))
+    return folder / "adapter"
+
+
+def test_a_former_adapter_answers_as_it_did_and_the_student_stays_as_it_is(predictor, tmp_path):
+    answers = [predictor.predict(ASKED, GREEDY)]
+    for name in ("one", "two"):
+        trained(predictor, tmp_path / name)
+        answers.append(predictor.predict(ASKED, GREEDY))
+    assert answers[0] != answers[1] != answers[2]
+    beside = [predictor.with_adapter(f) for f in (None, tmp_path / "one" / "adapter")]
+    assert [other.predict(ASKED, GREEDY) for other in beside] == answers[:2]
+    assert predictor.predict(ASKED, GREEDY) == answers[2]
+    assert predictor.former_adapter() == tmp_path / "one" / "adapter"
+
+
+def test_all_adapters_share_one_base_model_without_copies_of_its_weights(
+    predictor, tmp_path, monkeypatch
+):
+    loaded, load = [], trainers_student.load_base_model
+
+    def counted(name: str, **options: object) -> object:
+        loaded.append(name)
+        return load(name, **options)
+
+    folder = trained(predictor, tmp_path / "one")
+    other = InProcessPredictor(predictor.student)
+    monkeypatch.setattr(trainers_student, "load_base_model", counted)
+    other.load(folder)
+    beside = [other.with_adapter(folder), other.with_adapter(None)]
+    for each in (other, *beside):
+        each.predict(ASKED[:1], GREEDY)
+    assert len(loaded) == 1
+    weights = list(other._loaded.base.model.parameters())
+    base = {p.data_ptr() for p in weights}
+    own = [p for p in beside[0]._student.model.parameters() if p.data_ptr() not in base]
+    assert 0 < sum(p.numel() for p in own) < 0.2 * sum(p.numel() for p in weights)
+    assert all(p.ndim == 2 and 4 in p.shape for p in own)  # of rank 4: the adapter's own
+
+
+def test_the_former_student_is_known_until_another_adapter_is_loaded(predictor, tmp_path):
+    assert predictor.former_adapter() is None
+    first = trained(predictor, tmp_path / "one")
+    assert predictor.former_adapter() is None
+    trained(predictor, tmp_path / "two")
+    assert predictor.former_adapter() == first
+    predictor.load(first)
+    with pytest.raises(ConfigurationError, match="known what"):
+        predictor.former_adapter()
+    predictor.remember_former(None)
+    assert predictor.former_adapter() is None
+    predictor.load(first)
+    predictor.reset()
+    assert predictor.former_adapter() is None
+
+
+def test_a_student_that_had_learned_something_already_begins_with_that(predictor, tmp_path):
+    folder = trained(predictor, tmp_path / "one")
+    other = InProcessPredictor(predictor.student, predictor.trainer, adapter=folder, threads=1)
+    untouched = other.with_adapter(None).predict(ASKED, GREEDY)
+    assert untouched == predictor.predict(ASKED, GREEDY)
+    trained(other, tmp_path / "two")
+    assert other.former_adapter() == folder
+    assert other.with_adapter(None).predict(ASKED, GREEDY) == untouched
+
+
+def test_a_training_that_fails_forgets_nothing(predictor, tmp_path, monkeypatch):
+    trained(predictor, tmp_path / "one")
+    trained(predictor, tmp_path / "two")
+
+    def fails(config_path: Path) -> Path:
+        raise OSError("no disk")
+
+    monkeypatch.setattr(predictor.trainer, "train", fails)
+    with pytest.raises(OSError, match="no disk"):
+        trained(predictor, tmp_path / "three")
+    assert predictor.former_adapter() == tmp_path / "one" / "adapter"
+
+
+LESSONS = [DATA, [SupervisedDatum(instruction=f"say {n}", output=str(n + 5)) for n in range(6)]]
+
+
+@pytest.mark.parametrize("batch_size", [8, 1])
+def test_each_adapter_answers_its_own_conversations(predictor, tmp_path, batch_size):
+    predictor.batch_size = batch_size  # in common batches, or one adapter after another
+    assert can(predictor, "train_each", "predict_each")
+    jobs = [AdapterJob(records, run(tmp_path / str(k)), None) for k, records in enumerate(LESSONS)]
+    first, second = predictor.train_each(jobs)
+    assert predictor.former_adapter() is None
+    assert predictor._student.folder is None
+    base = predictor.predict(ASKED[:9], GREEDY)
+    expected = [base]
+    for folder in (first, second):
+        predictor.load(folder)
+        expected.append(predictor.predict(ASKED[:9], GREEDY))
+    assert expected[0] != expected[1] != expected[2]
+    adapters = [None, first, second] * 3
+    replies = predictor.predict_each(adapters, ASKED[:9], GREEDY)
+    assert replies == [expected[i % 3][i] for i in range(9)]
+    assert len({str(r) for r in replies}) > 1
+    with pytest.raises(AdapterError):
+        predictor.predict_each([tmp_path], ASKED[:1], GREEDY)
+
+
+def test_a_job_that_fails_leaves_the_others(predictor, tmp_path):
+    unfit = InProcessTrainer(threads=1, lora_target="nowhere")
+    failed, trained = predictor.train_each(
+        [
+            AdapterJob(LESSONS[0], run(tmp_path / "a"), unfit),
+            AdapterJob(LESSONS[1], run(tmp_path / "b")),
+        ]
+    )
+    assert isinstance(failed, Failure)
+    assert "lora_target is 'nowhere'" in failed.reason
+    assert isinstance(trained, Path)
+    assert trained.is_dir()
+
+
+def test_the_trained_adapters_are_counted_within_what_counts_around_them(predictor, tmp_path):
+    heard: list[str] = []
+    with hearing_progress(heard.append), counting("inner loops", 2):
+        predictor.train_each(
+            [AdapterJob(records, run(tmp_path / str(k))) for k, records in enumerate(LESSONS)]
+        )
+    told = [text for text in heard if "training steps" in text]
+    assert told[0].startswith("0 of 2 inner loops, 0 of 2 adapters, 0 of ")
+    assert "0 of 2 inner loops, 2 of 2 adapters" in heard

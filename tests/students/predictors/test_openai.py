@@ -4,14 +4,13 @@ import pickle
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError, ServerError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import (
     Reply,
     SamplingParameters,
 )
 from dataenvgym.records import Message
 from dataenvgym.students.predictors import OpenAIPredictor
-from dataenvgym.teachers import dispatcher
 from tests.teachers.conftest import FakeServer
 
 SAMPLING = SamplingParameters()
@@ -44,14 +43,6 @@ def test_closed_it_connects_again_when_it_is_asked_again(url):
         assert predictor.predict([question(text)], SAMPLING) == [Reply(text=f"gpt|{text}")]
         predictor.close()
         predictor.close()
-
-
-def test_an_unknown_model_is_requested_only_once(url, stand_in, monkeypatch):
-    monkeypatch.setattr(dispatcher, "_AHEAD_S", 60.0)  # however busy the machine is
-    predictor = OpenAIPredictor("gtp", base_url=url, api_key_variable=None)
-    with pytest.raises(ServerError, match="exist"):
-        predictor.predict([question(str(n)) for n in range(50)], SAMPLING)
-    assert len(stand_in.events("ask")) == 1
 
 
 def test_a_key_that_is_missing_is_named_when_it_is_first_asked(monkeypatch):

@@ -14,16 +14,6 @@ def tokenizer(tiny_student):
     return load_tokenizer(str(tiny_student))
 
 
-def test_a_prompt_that_leaves_no_room_fails_alone_and_names_the_lengths(tokenizer):
-    long = (Message(role="user", content="x" * 17),)  # and 3 special tokens
-    short = (Message(role="user", content="x" * 16),)
-    first, second = encode_prompts(tokenizer, [long, short], LLAMA_FACTORY, context=20)
-    assert isinstance(first, Failure)
-    assert "20 tokens" in first.reason
-    assert "context of 20" in first.reason
-    assert isinstance(second, list)
-
-
 def test_a_conversation_that_the_template_cannot_render_fails_alone(tokenizer):
     tokenizer.chat_template = (
         "{% for m in messages %}{% if m['role'] == 'assistant' %}{{ raise_exception('no turns') }}"

@@ -29,20 +29,6 @@ def predictor(tiny_student):
     return make(tiny_student)
 
 
-def test_a_loss_is_the_mean_over_the_tokens_of_the_answer(predictor):
-    model, tokenizer = predictor._student.model, predictor._student.base.tokenizer
-    messages = [{"role": "user", "content": "tell 0"}, {"role": "assistant", "content": "yes yes"}]
-    text = tokenizer.apply_chat_template(messages, tokenize=False)
-    start = len(tokenizer(text[: text.index("yes")])["input_ids"])
-    tokens = tokenizer(text[: text.rindex("<|end|>") + len("<|end|>")])["input_ids"]
-    with torch.inference_mode():
-        logs = model(input_ids=torch.tensor([tokens])).logits[0].log_softmax(-1)
-    expected = -sum(float(logs[i - 1, tokens[i]]) for i in range(start, len(tokens)))
-    (loss, *others) = predictor.losses(USEFUL)
-    assert loss == pytest.approx(expected / (len(tokens) - start), rel=1e-4)
-    assert all(map(math.isfinite, others))
-
-
 def test_losses_are_in_the_order_of_the_records_and_of_the_student_as_it_is(predictor, tmp_path):
     mixed = [OTHER[0], USEFUL[0], OTHER[1]]
     before = predictor.losses(mixed)
@@ -94,15 +80,6 @@ def test_gradients_of_many_records_at_once_are_those_of_each_alone(predictor, mo
     alone = predictor.influences(pool, [GOLD], **options)
     assert together != alone  # another order of additions
     assert np.allclose(together, alone, rtol=0.05)
-
-
-@pytest.mark.slow
-def test_influences_are_measured_in_half_precision_too(tiny_student):
-    half = make(tiny_student, bf16=True)
-    pool, options = [*USEFUL, *OTHER], {"warmup": [USEFUL[0], OTHER[0]], "epochs": 2}
-    values = half.influences(pool, [GOLD], **options)
-    assert min(values[:4]) > max(values[4:])
-    assert values == half.influences(pool, [GOLD], **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"extra": {"train_on_prompt": True}}])

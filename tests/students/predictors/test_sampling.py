@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.students.predictors.generation import Nucleus, uniform_numbers
+from dataenvgym.students.predictors.generation import Nucleus
 
 # Probabilities 0.1, 0.6, 0.0 and 0.3.
 LOGITS = torch.tensor([0.1, 0.6, 0.0, 0.3]).log()
@@ -41,30 +40,9 @@ def test_a_nucleus_is_the_smallest_set_that_reaches_its_mass(top_p, expected):
     assert draws(1.0, top_p) == pytest.approx(expected, abs=1e-3)
 
 
-def test_each_row_has_its_own_numbers_for_each_step():
-    uniform = torch.tensor([[0.0, 0.99], [0.99, 0.0], [0.0, 0.0]], dtype=torch.float64)
-    draw = Nucleus(1.0, 1.0, uniform)
-    rows = torch.tensor([0, 1])
-    assert draw(LOGITS.expand(2, -1), rows, 0).tolist() == [0, 3]
-    assert draw(LOGITS.expand(2, -1), rows, 1).tolist() == [3, 0]
-    assert draw(LOGITS.expand(1, -1), torch.tensor([2]), 1).tolist() == [0]
-
-
 @pytest.mark.parametrize("top_p", [0.999, 1.0])
 def test_a_token_without_mass_is_never_drawn(top_p):
     logits = torch.tensor([[float("-inf"), 0.0, float("-inf")]])
     for number in (0.0, 1 - 2**-53):
         uniform = torch.tensor([[number]], dtype=torch.float64)
         assert Nucleus(1.0, top_p, uniform)(logits, torch.tensor([0]), 0).tolist() == [1]
-
-
-def test_random_numbers_depend_on_the_prompt_and_not_on_the_batch():
-    parameters = SamplingParameters(temperature=1.0, max_tokens=5, seed=3)
-    a, b, c = uniform_numbers([[1, 2], [3], [1, 2]], parameters)
-    d, e = uniform_numbers([[3], [1, 2]], parameters)
-    assert torch.equal(b, d)
-    assert torch.equal(a, e)
-    assert not torch.equal(a, c)  # the same prompt asked twice gets two answers
-    assert len(a) == 5
-    (other,) = uniform_numbers([[3]], parameters.model_copy(update={"seed": 4}))
-    assert not torch.equal(b, other)

@@ -15,14 +15,6 @@ def texts(predictor: InProcessPredictor, sampling: SamplingParameters) -> list[t
     return [(r.text, r.finish_reason) for r in replies if isinstance(r, Reply)]
 
 
-def test_the_first_of_several_texts_ends_a_reply():
-    sampling = SamplingParameters(stop=("<end>", "\n"))
-    assert sampling.until_stop("a b<end>c\nd") == "a b"
-    assert sampling.until_stop("a\nb<end>") == "a"
-    assert sampling.until_stop("a b<en") == "a b<en"
-    assert SamplingParameters().until_stop("a<end>") == "a<end>"
-
-
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize(
     "batch_size",

@@ -159,6 +159,8 @@ def test_each_reply_is_learned_after_the_prompt_at_which_it_is_asked_for(tokeniz
     for messages in conversations():
         expected = evaluated(tokenizer, messages)
         assert not any(hasattr(prompt, "reason") for prompt in expected)
+        if messages[0].role == "system" and "dropped" not in template:
+            assert messages[0].content.strip() in tokenizer.decode(expected[-1])
         replies = [m.content for m in messages if m.role == "assistant"]
         for make, record, n_turns in records_of(messages):
             (found,) = make([record], tokenizer, 10_000)

@@ -105,24 +105,3 @@ def test_a_warmup_below_one_is_a_share_of_all_steps():
     assert warmup_steps(TrainingConfig(warmup_steps=0.1), 25) == 3
     assert warmup_steps(TrainingConfig(warmup_steps=4), 25) == 4
     assert warmup_steps(TrainingConfig(extra={"warmup_ratio": 0.2}), 25) == 5
-
-
-@pytest.mark.parametrize(("worth", "sizes"), [(1, [4, 4, 3]), (10**12, [11])])
-def test_a_batch_is_divided_by_length_where_that_is_worth_it(
-    tiny_student, monkeypatch, worth, sizes
-):
-    monkeypatch.setattr(loop, "_WORTH_A_PART", worth)
-    config = TrainingConfig(per_device_train_batch_size=11, max_steps=1)
-    base = load_base_model(str(tiny_student), device=CPU, dtype=torch.float32)
-    examples = supervised_examples(RECORDS[:11], load_tokenizer(str(tiny_student)), 60)
-    objective = CrossEntropy(examples, padder(0, CPU))
-    computed: list[list[int]] = []
-
-    def run(function: Any, parts: Any) -> list[Any]:
-        computed.extend(parts)
-        return [function(part) for part in parts]
-
-    list(optimize(new_adapter(base, config), objective, config, parts=3, run=run))
-    assert [len(part) for part in computed] == sizes
-    lengths = [objective.size(i) for part in computed for i in part]
-    assert lengths == sorted(lengths, reverse=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from dataenvgym.records import Message, ScoredDatum, Tool, ToolCall
+from dataenvgym.records import Message, ScoredDatum
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import IGNORED, Example, Scored, scored_examples
@@ -139,25 +139,6 @@ def test_the_base_for_the_penalty_may_be_another_model(model, other_model, token
     assert loss(moved, model, [0, 1, 2]) > loss(still, model, [0, 1, 2]) + 1e-3
 
 
-def test_the_sum_is_the_reward_weighted_loss_of_epo(model, tokenizer):
-    """EPO's code finds a turn as a run of labels, and divides by its length and their number."""
-    scored = scored_examples([DIALOGUES[0], DIALOGUES[1]], tokenizer, 200)
-    expected = 0.0
-    for one in scored:
-        rows = model(input_ids=torch.tensor([one.example.tokens])).logits[0].log_softmax(-1)
-        runs: list[list[float]] = []
-        for i, label in enumerate(one.example.labels):
-            if label == IGNORED:
-                continue
-            if one.example.labels[i - 1] == IGNORED:
-                runs.append([])
-            runs[-1].append(float(rows[i - 1, label]))
-        turns = zip(one.weights, runs, strict=True)
-        expected -= sum(w * sum(run) / len(run) for w, run in turns) / len(runs)
-    of = objective(scored, model, scored_reduction="sum")
-    assert loss(of, model, [0, 1]) == pytest.approx(expected, abs=1e-4)
-
-
 def test_random_dialogues_have_the_reward_weighted_loss_of_epo():
     """Its formula, from any logits, for 200 batches with padding; ours is the sum over a batch.
 
@@ -205,16 +186,6 @@ def learned(scored: Scored, tokenizer: Any) -> list[str]:
     return [tokenizer.decode([next(labels) for _ in range(n)]) for n in scored.lengths]
 
 
-def test_every_reply_and_its_end_are_learned_by_their_weight(tokenizer):
-    (scored,) = scored_examples([DIALOGUES[2]], tokenizer, 200)
-    assert learned(scored, tokenizer) == ["zz<|end|>", "y<|end|>", "xxxxx<|end|>"]
-    assert scored.weights == [-1.0, None, 0.2]
-    assert tokenizer.decode(scored.example.tokens) == (
-        "<|system|>s<|end|><|user|>z<|end|><|assistant|>zz<|end|><|user|>y<|end|><|assistant|>y"
-        "<|end|><|user|>x<|end|><|assistant|>xxxxx<|end|>"
-    )
-
-
 def test_a_turn_that_is_cut_takes_its_weight_with_it(model, tokenizer):
     whole, *_ = scored_examples(DIALOGUES, tokenizer, 200)
     room = len(whole.example.tokens) - 1
@@ -230,18 +201,3 @@ def test_a_turn_that_is_cut_takes_its_weight_with_it(model, tokenizer):
 def test_a_record_whose_first_turn_does_not_fit_keeps_none(tokenizer):
     (scored,) = scored_examples([DIALOGUES[1]], tokenizer, 5)
     assert (scored.weights, scored.lengths, scored.example) == ([], [], Example([], []))
-
-
-def test_a_call_of_a_tool_is_a_turn_like_others(tokenizer):
-    record = ScoredDatum(
-        messages=(
-            Message(role="user", content="a"),
-            Message(role="assistant", content="", tool_calls=(ToolCall(name="f"),)),
-            Message(role="tool", content="1"),
-            Message(role="assistant", content="b"),
-        ),
-        tools=(Tool(name="f"),),
-        weights=(None, 1.0),
-    )
-    (scored,) = scored_examples([record], tokenizer, 2000)
-    assert learned(scored, tokenizer) == ["Action: f\nAction Input: {}<|end|>", "b<|end|>"]

@@ -50,17 +50,6 @@ def test_sections_follow_each_other_with_their_shares_and_epochs():
     assert found[-1].epoch == pytest.approx(32 / 12)
 
 
-def test_the_same_seed_gives_the_same_order_and_epochs_differ():
-    sections = curriculum({"mix": {"easy": 0.5, "hard": 0.5}, "epochs": 2})
-    assert steps(sections) == steps(sections)
-    assert steps(sections) != steps(sections, seed=6)
-    first, second = (
-        [i for u in steps(sections) if u.section == (0, epoch) for i in u.batches[0]]
-        for epoch in (0, 1)
-    )
-    assert first != second
-
-
 def test_groups_are_of_any_named_field_and_records_of_none_are_told():
     heard = []
     with hearing_warnings(heard.append):

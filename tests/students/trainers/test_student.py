@@ -1,4 +1,3 @@
-import gc
 import json
 import os
 import shutil
@@ -29,16 +28,6 @@ def test_a_changed_folder_is_loaded_again(make_student, tmp_path):
     make_student(tmp_path, layers=1)
     second = load_base_model(str(tmp_path), device=CPU, dtype=torch.float32)
     assert (first.config.num_hidden_layers, second.config.num_hidden_layers) == (2, 1)
-
-
-def test_an_unused_base_model_is_released(make_student, tmp_path):
-    from dataenvgym.students.trainers.student import _LOADED
-
-    model = load_base_model(str(make_student(tmp_path)), device=CPU, dtype=torch.float32)
-    loaded = len(_LOADED)
-    del model
-    gc.collect()
-    assert len(_LOADED) < loaded
 
 
 def test_a_student_that_is_not_there_is_refused_by_name(tmp_path):

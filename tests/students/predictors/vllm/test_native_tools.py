@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import AdapterJob, Failure, SamplingParameters, TrainingRun
+from dataenvgym.interfaces import Failure, SamplingParameters, TrainingRun
 from dataenvgym.records import (
     ChatDatum,
     Message,
@@ -85,17 +85,3 @@ def test_records_with_tools_are_not_trained_on_and_others_are(make, tmp_path):
     (tmp_path / "run").mkdir()
     predictor.train([plain, chat], TrainingRun(directory=tmp_path / "run"))
     assert predictor.predict([RESULTS], SAMPLING)[0].text.startswith(str(tmp_path / "run"))
-
-
-def test_of_many_adapters_only_one_with_such_records_fails(make, tmp_path):
-    declared = ChatDatum(
-        messages=(Message(role="user", content="q"), Message(role="assistant", content="1")),
-        tools=TOOLS,
-    )
-    jobs = []
-    for name, record in (("a", declared), ("b", SupervisedDatum(instruction="1", output="2"))):
-        (tmp_path / name).mkdir()
-        jobs.append(AdapterJob([record], TrainingRun(directory=tmp_path / name)))
-    failed, trained = make(**NATIVE).train_each(jobs)
-    assert "1 of 1 records have tools" in failed.reason
-    assert trained == tmp_path / "b" / "adapter"

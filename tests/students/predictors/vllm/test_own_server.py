@@ -146,14 +146,6 @@ def test_a_server_that_dies_again_is_an_error_for_the_caller(make, stand_in):
 
 
 @pytest.mark.slow
-def test_a_restart_that_fails_is_an_error_for_the_caller(make, stand_in):
-    stand_in.plan({"die_at": 1}, {"exit": "has lost its GPU"})
-    with pytest.raises(ServerError, match="has lost its GPU"):
-        evaluate(make())
-    assert len(stand_in.lives) == 2
-
-
-@pytest.mark.slow
 def test_with_each_adapter_a_server_may_die_once_more(make, stand_in, adapter):
     stand_in.plan({"die_at": 2}, {"die_at": 2}, {})
     predictor = make()

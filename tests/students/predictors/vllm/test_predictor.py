@@ -9,17 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.domains.math.pocket import PocketMathTask
-from dataenvgym.errors import AdapterError, ConfigurationError, ServerError, TrainingError
+from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
 from dataenvgym.interfaces import (
     AdapterJob,
-    Reply,
     SamplingParameters,
     TrainingRun,
     can,
 )
-from dataenvgym.records import Message, SupervisedDatum, Tool
-from dataenvgym.records.tool_formats import HERMES
+from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.storage import hash_files
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.predictors import VllmPredictor
@@ -44,13 +41,6 @@ def run(folder: Path, **options) -> TrainingRun:
 # --- answering ---
 
 
-def test_replies_are_in_the_order_of_the_conversations(make, student):
-    predictor = make(concurrency=3)
-    replies = predictor.predict([question(str(n)) for n in range(40)], SAMPLING)
-    assert replies == [Reply(text=f"{student}|{n}") for n in range(40)]
-    assert predictor.predict([], SAMPLING) == []
-
-
 def test_requests_have_the_servers_form(make, stand_in):
     predictor = make(variant="cuda")
     schema = {"type": "object"}
@@ -60,16 +50,6 @@ def test_requests_have_the_servers_form(make, stand_in):
     assert asked["max_tokens"] == 100  # the server's max_model_len
     assert asked["response_format"]["json_schema"]["schema"] == schema
     assert (asked["temperature"], asked["seed"], asked["model"]) == (0.5, 3, "student")
-
-
-def test_tools_are_sent_as_text(make, student):
-    asked = (Message(role="user", content="q", tools=(Tool(name="f"),)),)
-    results = (Message(role="tool", content="1"), Message(role="tool", content="2"))
-    predictor = make(tool_format="hermes")
-    assert predictor.describe()["tool_format"] == "hermes"
-    (reply,) = predictor.predict([(*asked, *results)], SAMPLING)
-    (*_, last) = HERMES.flatten((*asked, *results))
-    assert reply == Reply(text=f"{student}|{last.content}")
 
 
 def test_values_that_cannot_be_are_refused_when_the_predictor_is_made(make, make_trainer):
@@ -115,13 +95,6 @@ def test_the_server_is_started_for_the_rank_of_the_current_adapter(make, adapter
     assert who(make(adapter=large)) == str(large)
     with pytest.raises(ConfigurationError, match="an adapter has rank 64"):
         make(adapter=large, max_lora_rank=16)
-
-
-def test_a_server_that_cannot_start_is_not_a_failure_of_an_instance(make, stand_in):
-    stand_in.plan({"deaf": True})
-    predictor = make(start_timeout=0.2)
-    with pytest.raises(ServerError, match="did not come up"):
-        PocketMathTask(n_validation=2).evaluate(predictor)
 
 
 def test_an_adapter_that_is_refused_leaves_the_student_as_it_was(make, stand_in, adapter):

@@ -13,9 +13,9 @@ from dataenvgym.errors import (
     UnsupportedStageError,
 )
 from dataenvgym.events import ProgressMessage, hearing_progress
-from dataenvgym.records import Message, ScoredDatum
+from dataenvgym.records import Message, PreferenceDatum
 from dataenvgym.storage import read_json
-from dataenvgym.students.llama_factory import TrainingConfig, without_weights, write_dataset
+from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
 
 
@@ -149,15 +149,6 @@ def test_another_training_does_not_go_on_from_its_checkpoints(make, write_traini
     assert "resume_from_checkpoint" not in seen(path.parent)["options"]
 
 
-def test_a_training_replaces_files_of_an_earlier_one(make, write_training):
-    path = write_training()
-    old = path.parent / "adapter"
-    old.mkdir()
-    (old / "old").touch()
-    make().train(path)
-    assert not (old / "old").exists()
-
-
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
 def test_copied_or_sent_elsewhere_it_is_the_same_trainer(make, how):
     trainer = make(gpus=[1, 2], threads=2, environment={"A": "b"}, lora_rank=3)
@@ -229,28 +220,22 @@ def test_scored_records_need_the_interpreter_of_llama_factory(make, write_traini
 
 
 @pytest.mark.parametrize(
-    ("segment", "options", "program"),
+    ("n", "options", "program"),
     [
-        ("tail", {}, "scored_training.py"),
+        (3, {}, "scored_training.py"),
         (1, {"pref_discount": 0.7}, "scored_training.py"),
         (1, {}, "stand_in.py"),
     ],
 )
 def test_pairs_of_several_turns_are_trained_by_our_script(
-    make, write_training, segment, options, program
+    make, write_training, n, options, program
 ):
     path = write_training(stage="dpo", **options)
-    dialogues = [
-        ScoredDatum(
-            messages=tuple(
-                Message(role="assistant" if i % 2 else "user", content=text)
-                for i, text in enumerate(("q", reply, "and?", "so"))
-            ),
-            weights=(weight, weight),
-        )
-        for reply, weight in (("yes", 1.0), ("no", -1.0))
-    ]
-    pairs = without_weights(dialogues, "dpo", segment=segment)
+    chosen, rejected = (
+        tuple(Message(role="user" if i % 2 else "assistant", content=text) for i, text in said)
+        for said in (enumerate((reply, "and?", "so")[:n]) for reply in ("yes", "no"))
+    )
+    pairs = [PreferenceDatum(instruction="q", chosen=chosen, rejected=rejected)]
     written = write_dataset(path.parent / "dataset", pairs)
     TrainingConfig.read(path).with_options(dataset=written.name).write(path)
     make(warm=False).train(path)
