@@ -11,9 +11,7 @@ The formats are those of LLaMA-Factory 0.9.5.
 """
 
 from dataenvgym.students.llama_factory.dataset import WrittenDataset, write_dataset
-from dataenvgym.students.llama_factory.entries import dataset_info_entry
 from dataenvgym.students.llama_factory.formats import (
-    format_records,
     format_records_for_epo,
     format_records_for_sdpo,
     stage_of,
@@ -25,8 +23,6 @@ from dataenvgym.students.llama_factory.training_config import TrainingConfig
 __all__ = [
     "TrainingConfig",
     "WrittenDataset",
-    "dataset_info_entry",
-    "format_records",
     "format_records_for_epo",
     "format_records_for_sdpo",
     "read_dataset",

@@ -40,7 +40,6 @@ from dataenvgym.students.llama_factory.formats import (
     as_sharegpt,
     row_of,
     stage_of,
-    wrong_kind,
 )
 
 # Broader than Arrow's own parser: a value that does not match is certainly text.
@@ -134,13 +133,11 @@ def write_dataset(
         tool_format: writes tools and calls as text.
 
     Raises:
-        ConfigurationError: for no records, or for records of more than one stage.
+        ConfigurationError: for records of more than one stage.
         DatasetFormatError: if the folder has an invalid `dataset_info.json`.
     """
     records = iter(records)
-    first = next(records, None)
-    if first is None:
-        raise ConfigurationError("there are no records to train on, expected at least one")
+    first = next(records)
     stage = stage_of(first)
     name = f"custom_{stage}_dataset" if name is None else name
     info = read_info(folder) if (folder / DATASET_INFO).exists() else {}
@@ -166,7 +163,11 @@ def _write_rows(
     def in_own_form() -> Iterator[Row]:
         for index, record in enumerate(records):
             if record.kind not in KINDS[stage]:
-                raise wrong_kind(record.kind, stage, index)
+                raise ConfigurationError(
+                    f"record {index} is of kind {record.kind!r}, and the first one is for stage "
+                    f"{stage!r}: LLaMA-Factory trains one stage at a time, so train on the records "
+                    "of each stage one after the other"
+                )
             kinds[record.kind] += 1
             # rows of several kinds are written again, and watched then; the loader never reads
             # scored ones

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from dataenvgym import exact_json
-from dataenvgym.errors import DatasetFormatError, first_fault, shorten
+from dataenvgym.errors import DatasetFormatError, shorten
 from dataenvgym.storage import encoding_fault
 
 Stage = Literal["sft", "dpo", "kto", "pt", "scored"]
@@ -136,18 +136,6 @@ class DatasetEntry(BaseModel):
         if given.get("formatting") == "openai" and isinstance(tags, Mapping):
             return {**given, "tags": {**tags, "calls_tag": "tool_calls"}}
         return {"tags": TAGS, **given}
-
-    @classmethod
-    def parse(cls, entry: Any) -> DatasetEntry:
-        """Parse an entry of `dataset_info.json`.
-
-        Raises:
-            DatasetFormatError: with the value found and the one expected.
-        """
-        try:
-            return cls.model_validate(entry)
-        except ValidationError as error:
-            raise DatasetFormatError(first_fault(error)) from None
 
 
 def parse_turn(turn: Any, tags: Mapping[str, str | None], where: str) -> dict[str, Any]:

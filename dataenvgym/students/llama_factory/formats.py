@@ -26,9 +26,8 @@ columns from its beginning. Provenance is not a column, because LLaMA-Factory do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import (
     ChatDatum,
     Conversation,
@@ -40,7 +39,7 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.records.tool_formats import LLAMA_FACTORY, ToolFormat
-from dataenvgym.students.llama_factory.entries import Formatting, Stage
+from dataenvgym.students.llama_factory.entries import Stage
 
 Row = dict[str, Any]
 
@@ -51,43 +50,11 @@ KINDS: Mapping[Stage, tuple[DatumKind, ...]] = {
     "pt": ("text",),
     "scored": ("scored",),
 }
-_STAGES: Mapping[str, Stage] = {kind: stage for stage, kinds in KINDS.items() for kind in kinds}
 
 
 def stage_of(record: TrainingDatum) -> Stage:
     """The stage that trains on such a record."""
-    return _STAGES[record.kind]
-
-
-def format_records(
-    records: Iterable[TrainingDatum],
-    stage: Stage,
-    *,
-    formatting: Formatting = "alpaca",
-    tool_format: ToolFormat = LLAMA_FACTORY,
-) -> Iterator[Row]:
-    """Rows for a stage, one for each record, generated lazily.
-
-    Args:
-        records: of the stage; chat records only with `formatting="sharegpt"`.
-        formatting: of the rows; the entry in `dataset_info.json` must have the same.
-        tool_format: writes tools and calls as text.
-
-    Raises:
-        ConfigurationError: at a record that has no row in this stage and formatting.
-    """
-    for index, record in enumerate(records):
-        kind = record.kind
-        if kind not in KINDS[stage]:
-            raise wrong_kind(kind, stage, index)
-        if kind == "chat" and formatting == "alpaca":
-            raise ConfigurationError(
-                f"record {index} is of kind 'chat', which has no row in the alpaca formatting; "
-                "pass formatting='sharegpt', which takes supervised records as well"
-            )
-        row = row_of(record, tool_format)
-        natural = formatting == "alpaca" or kind == "chat"
-        yield row if natural else as_sharegpt(row)
+    return next(stage for stage, kinds in KINDS.items() if record.kind in kinds)
 
 
 def format_records_for_epo(
@@ -212,14 +179,3 @@ _ROW_OF: Mapping[str, Callable[..., Row]] = {
 def row_of(record: TrainingDatum, tool_format: ToolFormat) -> Row:
     """The row of a record: sharegpt for conversations, alpaca otherwise."""
     return _ROW_OF[record.kind](record, tool_format=tool_format)
-
-
-def wrong_kind(kind: str, stage: Stage, index: int) -> ConfigurationError:
-    """The error for a record that does not belong to the stage."""
-    wanted = " or ".join(repr(kind) for kind in KINDS[stage])
-    other = cast("str | None", _STAGES.get(kind))
-    return ConfigurationError(
-        f"record {index} is of kind {kind!r}, expected {wanted}: LLaMA-Factory trains one stage "
-        f"at a time, here {stage!r}, and {kind!r} belongs to {other!r}; write the records of each "
-        "stage to a dataset of their own and train on one after the other"
-    )

@@ -19,7 +19,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import DatasetFormatError, InvalidRecordError, did_you_mean, shorten
+from pydantic import ValidationError
+
+from dataenvgym.errors import (
+    DatasetFormatError,
+    InvalidRecordError,
+    did_you_mean,
+    first_fault,
+    shorten,
+)
 from dataenvgym.records import (
     ChatDatum,
     PreferenceDatum,
@@ -57,7 +65,7 @@ def read_dataset(folder: Path, names: str) -> Iterator[TrainingDatum]:
                 f"{sorted(info)}.{did_you_mean(name, info)}"
             )
         with _placed(f"{folder / DATASET_INFO}, {name!r}"):
-            entry = DatasetEntry.parse(info[name])
+            entry = DatasetEntry.model_validate(info[name])
         for path in _files(folder / entry.file_name):
             for where, row in _read_rows(path):
                 with _placed(f"{path}, {where}"):
@@ -90,11 +98,12 @@ def _placed(where: str) -> Iterator[None]:
     """Say where a fault is."""
     try:
         yield
-    except (DatasetFormatError, InvalidRecordError) as error:
-        raise DatasetFormatError(f"{where}: {error}") from None
+    except (DatasetFormatError, InvalidRecordError, ValidationError) as error:
+        why = first_fault(error) if isinstance(error, ValidationError) else error
+        raise DatasetFormatError(f"{where}: {why}") from None
 
 
-_DIALOGUE = DatasetEntry.parse(
+_DIALOGUE = DatasetEntry.model_validate(
     {"file_name": "-", "formatting": "sharegpt", "columns": {"messages": "conversations"}}
 )
 

@@ -27,6 +27,7 @@ from dataenvgym.students.predictors.adapted_student import AdaptedStudent, BaseS
 from dataenvgym.students.predictors.checkpoints import kind_of
 from dataenvgym.students.predictors.learner import Learner
 from dataenvgym.students.trainers import InProcessTrainer, TrainerInterface
+from dataenvgym.students.trainers.in_process import Device
 from dataenvgym.students.trainers.support import refuse_unsupported
 
 OPTIONS = (
@@ -75,7 +76,7 @@ class InProcessPredictor(Learner):
         adapter: str | Path | None = None,
         batch_size: PositiveInt = 64,
         threads: PositiveInt = 2,
-        device: str = "cpu",
+        device: Device = "cpu",
         dtype: Dtype = "float32",
         tool_format: str | None = None,
         format: StudentFormat = "chat",

@@ -27,19 +27,13 @@ def as_completions(records: Sequence[TrainingDatum], student: str) -> list[Train
     """The records in this form for that student; the loss is on the completion.
 
     Raises:
-        ConfigurationError: for a record with tools or more than one turn, naming it.
+        ConfigurationError: for a record with tools or more than one turn.
     """
     from dataenvgym.students.trainers.student import load_tokenizer
 
     tokenizer = load_tokenizer(student)
     begin, end = tokenizer.decode(tokenizer.encode("")), tokenizer.eos_token
-    found = []
-    for number, record in enumerate(records, start=1):
-        try:
-            found.append(_completion(record, begin, end))
-        except ConfigurationError as error:
-            raise ConfigurationError(f"record {number} of {len(records)}: {error}") from None
-    return found
+    return [_completion(record, begin, end) for record in records]
 
 
 def _completion(record: TrainingDatum, begin: str, end: str) -> TrainingDatum:

@@ -89,12 +89,7 @@ def resolve_device(name: str) -> torch.device:
     """The device of that name; "auto" is the first CUDA device if there is one, else the CPU."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigurationError(
-            f"device is {name!r}, expected 'cpu', 'cuda', 'cuda:N' or 'auto'."
-        ) from None
+    device = torch.device(name)
     if device.type == "cuda" and not torch.cuda.is_available():
         need(
             ConfigurationError(

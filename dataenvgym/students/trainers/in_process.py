@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from dataenvgym.errors import DatasetFormatError
 from dataenvgym.records import TrainingDatum
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from dataenvgym.students.trainers.compute import Run
     from dataenvgym.students.trainers.loop import Step
     from dataenvgym.students.trainers.objectives import Objective
+
+
+Device = Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")]
 
 
 class InProcessTrainer:
@@ -59,7 +62,7 @@ class InProcessTrainer:
 
     passes_options_to: ClassVar = TrainingConfig
 
-    def __init__(self, *, threads: PositiveInt = 2, device: str = "cpu", **options: Any) -> None:
+    def __init__(self, *, threads: PositiveInt = 2, device: Device = "cpu", **options: Any) -> None:
         refuse_options_of_one_training(options)
         self.threads = threads
         self.device = device

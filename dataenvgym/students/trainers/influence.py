@@ -23,7 +23,7 @@ from dataenvgym.students.trainers.in_process import training
 from dataenvgym.students.trainers.loop import updates
 from dataenvgym.students.trainers.objectives import CrossEntropy, by_length, padder
 from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
-from dataenvgym.students.trainers.support import extra_number
+from dataenvgym.students.trainers.support import Extra
 
 CHECKPOINTS = 5
 """Times during a training at which gradients are compared."""
@@ -81,7 +81,7 @@ class GoldAnswers:
             weights = [p for p in model.parameters() if p.requires_grad]
             n_steps = len(updates(len(objective), config))
             ends = {round(n_steps * (i + 1) / CHECKPOINTS) for i in range(CHECKPOINTS)}
-            epsilon = extra_number(config, "adam_epsilon", 1e-8)
+            epsilon = Extra.of(config).adam_epsilon
             squares = [torch.zeros_like(weight) for weight in weights]
             effects, rates = [0.0] * len(objective), 0.0
             for step in begun.steps:

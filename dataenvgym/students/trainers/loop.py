@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from itertools import count
 from typing import Any, TypeVar, cast
 
 import torch
@@ -35,7 +34,7 @@ from dataenvgym.students.trainers.objectives import (
     by_length,
     parts_of_equal_size,
 )
-from dataenvgym.students.trainers.support import extra_number
+from dataenvgym.students.trainers.support import Extra
 
 _T = TypeVar("_T")
 
@@ -65,21 +64,12 @@ def updates(n_examples: int, config: TrainingConfig) -> list[Update]:
     if total < 1:
         total = math.ceil(config.num_train_epochs * per_epoch)
     steps: list[Update] = []
-    for epoch in count():
-        order = epoch_order(n_examples, config.seed, epoch)
-        batches = list(chunks(order, size))
-        for i, group in enumerate(chunks(batches, accumulated), start=1):
-            if len(steps) == total:
-                return steps
-            steps.append(Update(epoch=epoch + i / per_epoch, batches=group))
-    raise AssertionError("unreachable")
-
-
-def epoch_order(n_examples: int, seed: int, epoch: int) -> list[int]:
-    """The examples' positions in the order of that epoch."""
-    generator = torch.Generator().manual_seed(seed + epoch)
-    order: list[int] = torch.randperm(n_examples, generator=generator).tolist()
-    return order
+    for epoch in range(math.ceil(total / per_epoch)):
+        generator = torch.Generator().manual_seed(config.seed + epoch)
+        order: list[int] = torch.randperm(n_examples, generator=generator).tolist()
+        groups = chunks(list(chunks(order, size)), accumulated)
+        steps += (Update(epoch + i / per_epoch, group) for i, group in enumerate(groups, start=1))
+    return steps[:total]
 
 
 def section_updates(curriculum: Curriculum, config: TrainingConfig) -> list[Update]:
@@ -183,14 +173,12 @@ class Optimizer:
         self._weights = weights
         self._objective = objective
         self._config = config
+        extra = Extra.of(config)
         self._adamw = torch.optim.AdamW(
             weights,
             lr=config.learning_rate,
-            betas=(
-                extra_number(config, "adam_beta1", 0.9),
-                extra_number(config, "adam_beta2", 0.999),
-            ),
-            eps=extra_number(config, "adam_epsilon", 1e-8),
+            betas=(extra.adam_beta1, extra.adam_beta2),
+            eps=extra.adam_epsilon,
             weight_decay=config.weight_decay,
             fused=True,
         )
@@ -238,7 +226,7 @@ class Optimizer:
 
 def warmup_steps(config: TrainingConfig, total: int) -> int:
     """The steps over which the learning rate rises; below 1, `warmup_steps` is a share of all."""
-    warmup = config.warmup_steps or extra_number(config, "warmup_ratio", 0.0)
+    warmup = config.warmup_steps or Extra.of(config).warmup_ratio
     return int(warmup) if warmup >= 1 else math.ceil(total * warmup)
 
 

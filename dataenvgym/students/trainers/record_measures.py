@@ -30,7 +30,7 @@ from dataenvgym.students.trainers.objectives import (
 )
 from dataenvgym.students.trainers.row_adapters import Block, row_adapters, with_row_adapters
 from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
-from dataenvgym.students.trainers.support import extra_number
+from dataenvgym.students.trainers.support import Extra
 from dataenvgym.students.trainers.together import layout_of
 
 _TOGETHER = 32  # records whose gradients are computed, and held, at the same time
@@ -70,11 +70,8 @@ def influences(
         weights = [p for p in model.parameters() if p.requires_grad]
         pool, *groups = (_objective(one, model.device) for one in (records, *targets))
         gradients = _RecordGradients(model, weights, warmup)
-        beta1, beta2 = (
-            extra_number(warmup, name, value)
-            for name, value in (("adam_beta1", 0.9), ("adam_beta2", 0.999))
-        )
-        epsilon = extra_number(warmup, "adam_epsilon", 1e-8)
+        extra = Extra.of(warmup)
+        beta1, beta2, epsilon = extra.adam_beta1, extra.adam_beta2, extra.adam_epsilon
         momentum = torch.zeros_like(_flat(weights))
         square = torch.zeros_like(momentum)
         rates: list[float] = []

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dataenvgym.errors import (
     ConfigurationError,
     DatasetFormatError,
     TrainingError,
     UnsupportedStageError,
+    first_fault,
 )
 from dataenvgym.events import warn_run
 from dataenvgym.records import ScoredDatum, TrainingDatum
@@ -24,22 +27,31 @@ from dataenvgym.students.trainers import examples
 from dataenvgym.students.trainers.examples import Example, Pair, Scored
 
 STAGES = ("sft", "pt", "dpo", "kto", "scored")
+_ELSEWHERE = "the in-process trainer has no other; LLaMA-Factory itself has"
 
-# Supported options without a field in `TrainingConfig` ...
-EXTRA = (
-    "adam_beta1",
-    "adam_beta2",
-    "adam_epsilon",
-    "train_on_prompt",
-    "warmup_ratio",
-    "ref_model",
-    "ref_model_adapters",
-    "preprocessing_num_workers",
-    "pure_bf16",
-)
-_FLAGS = ("train_on_prompt", "pure_bf16")
-_NUMBERS = ("adam_beta1", "adam_beta2", "adam_epsilon", "warmup_ratio", "preprocessing_num_workers")
-# ... and those that do not change the training.
+
+class Extra(BaseModel):
+    """Supported options of LLaMA-Factory without a field in `TrainingConfig`."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.999
+    adam_epsilon: float = 1e-8
+    warmup_ratio: float = 0.0
+    train_on_prompt: bool = False
+    pure_bf16: Literal[False] = False  # bf16 is there
+    preprocessing_num_workers: int = 1
+    ref_model: str | None = None
+    ref_model_adapters: str | None = None
+
+    @classmethod
+    def of(cls, config: TrainingConfig) -> Extra:
+        """Those of a training, without options that do not change it."""
+        options = {name: v for name, v in config.extra.items() if name not in _WITHOUT_EFFECT}
+        return cls.model_validate(options)
+
+
 _WITHOUT_EFFECT = (
     "plot_loss",
     "save_steps",
@@ -62,38 +74,29 @@ def refuse_unsupported(config: TrainingConfig, *, stages: Sequence[str] = ()) ->
     Args:
         stages: those for which the options are meant; by default, the stage in the options.
     """
-    if config.stage not in STAGES:
-        raise UnsupportedStageError(
-            f"stage is {config.stage!r}, expected one of {', '.join(STAGES)}: the in-process "
-            "trainer has no other; LLaMA-Factory itself has"
-        )
     options = {**config.options(), **config.extra}
-    wrong = _wrong(config, stages or (config.stage,))
+    try:
+        wrong = _wrong(config, stages or (config.stage,))
+    except ValidationError as error:
+        raise UnsupportedStageError(f"{first_fault(error)} ({_ELSEWHERE})") from None
     if stages:  # typed by a user; a file for LLaMA-Factory may have them, with their defaults
         typed = {"save_strategy": "no", "report_to": "none", "template": None}
         wrong |= {n: repr(v) for n, v in typed.items() if getattr(config, n) != v}
-    unknown = sorted(set(config.extra) - {*EXTRA, *_WITHOUT_EFFECT})
-    wrong |= dict.fromkeys(unknown, f"none, or one of {', '.join(sorted(EXTRA))}")
     for name, expected in wrong.items():
-        raise UnsupportedStageError(
-            f"{name} is {options[name]!r}, expected {expected}: the in-process trainer has no "
-            "other; LLaMA-Factory itself has"
-        )
+        found = f"{name} is {options[name]!r}, expected {expected}"
+        raise UnsupportedStageError(f"{found}: {_ELSEWHERE}")
 
 
 def _wrong(config: TrainingConfig, stages: Sequence[str]) -> dict[str, str]:
     """The options with a value that no stage supports, and the supported values."""
-    for name, value in config.extra.items():
-        is_flag = isinstance(value, bool)
-        if (name in _FLAGS) > is_flag or (name in _NUMBERS) > (type(value) in (int, float)):
-            return {name: "True or False" if name in _FLAGS else "a number"}
+    extra = Extra.of(config)
     # LLaMA-Factory then draws answers, or fills blocks, within each worker's share of the records
-    has_shares = extra_number(config, "preprocessing_num_workers", 1) > 1
-    is_shared = has_shares and (
+    is_shared = extra.preprocessing_num_workers > 1 and (
         set(stages) == {"kto"} or (config.packing and set(stages) == {"pt"})
     )
-    student, reference = config.model_name_or_path, config.extra.get("ref_model")
+    student = config.model_name_or_path
     checks = (
+        ("stage", config.stage not in STAGES, f"one of {', '.join(STAGES)}"),
         ("do_train", not config.do_train, "True"),
         ("finetuning_type", config.finetuning_type != "lora", "'lora'"),
         ("use_dora", config.use_dora, "False"),
@@ -103,18 +106,11 @@ def _wrong(config: TrainingConfig, stages: Sequence[str]) -> dict[str, str]:
         ("packing", config.packing and "pt" not in stages, "False outside stage 'pt'"),
         ("preprocessing_num_workers", is_shared, "1 in stage 'kto', and in 'pt' with packing"),
         ("fp16", config.fp16, "False (bf16 is there)"),
-        ("pure_bf16", config.extra.get("pure_bf16"), "False (bf16 is there)"),
         ("pref_loss", config.pref_loss != "sigmoid", "'sigmoid'"),
         ("pref_ftx", config.pref_ftx and set(stages) == {"kto"}, "0 in stage 'kto'"),
-        ("ref_model", student and reference not in (None, student), "the student itself"),
+        ("ref_model", student and extra.ref_model not in (None, student), "the student itself"),
     )
     return {name: expected for name, is_wrong, expected in checks if is_wrong}
-
-
-def extra_number(config: TrainingConfig, name: str, default: float) -> float:
-    """A number among the options that are not fields of `TrainingConfig`."""
-    value: Any = config.extra.get(name, default)
-    return float(value)
 
 
 _BOTH = ("pref_beta", "pref_ftx")  # for stage `kto`, too

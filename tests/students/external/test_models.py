@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from dataenvgym.cli.main import main
-from dataenvgym.errors import ConfigurationError, ExternalError
+from dataenvgym.errors import ExternalError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message
 from dataenvgym.storage import hash_file
@@ -216,14 +216,6 @@ def test_make_excuses_a_missing_network_and_no_other_failure(tmp_path, said, cod
     ended = subprocess.run([*command, "-B", f"VENV={tmp_path}", str(target)], capture_output=True)
     assert ended.returncode == code, ended.stderr
     assert (target.read_text().strip() if target.exists() else None) == outcome
-
-
-def test_a_missing_package_is_named_before_the_download(make, cache, monkeypatch):
-    model = make()
-    monkeypatch.setattr("transformers.utils.import_utils.is_gguf_available", lambda: False)
-    with pytest.raises(ConfigurationError, match=r"dataenvgym\[tiny\]"):
-        model.install()
-    assert not cache.exists()
 
 
 @pytest.mark.slow

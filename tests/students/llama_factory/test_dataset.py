@@ -22,12 +22,11 @@ from dataenvgym.records import (
 )
 from dataenvgym.records.tool_formats import HERMES, LLAMA_FACTORY, ToolFormat
 from dataenvgym.students.llama_factory import (
-    dataset_info_entry,
-    format_records,
     read_dataset,
     write_dataset,
 )
-from dataenvgym.students.llama_factory.entries import DatasetEntry
+from dataenvgym.students.llama_factory.entries import DatasetEntry, dataset_info_entry
+from dataenvgym.students.llama_factory.formats import as_sharegpt, row_of
 from dataenvgym.students.llama_factory.reading import parse_row
 from tests.processes import python
 
@@ -95,8 +94,9 @@ def flattened(record: TrainingDatum, form: ToolFormat = LLAMA_FACTORY) -> Traini
 @pytest.mark.parametrize("formatting", ["alpaca", "sharegpt"])
 def test_segments_are_read_back_in_both_formattings(formatting):
     records = BATCHES["segments"]
-    rows = format_records(records, "dpo", formatting=formatting)
-    entry = DatasetEntry.parse(dataset_info_entry("dpo", formatting, "a.jsonl"))
+    rows = [row_of(record, LLAMA_FACTORY) for record in records]
+    rows = [*map(as_sharegpt, rows)] if formatting == "sharegpt" else rows
+    entry = DatasetEntry.model_validate(dataset_info_entry("dpo", formatting, "a.jsonl"))
     assert [parse_row(row, entry) for row in rows] == records
 
 

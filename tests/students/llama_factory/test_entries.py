@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pydantic import ValidationError
 
 from dataenvgym.errors import DatasetFormatError
 from dataenvgym.students.llama_factory.entries import TAGS, DatasetEntry, parse_turn
@@ -23,7 +24,7 @@ ALPACA = {"prompt": "instruction", "query": "input", "response": "output"}
     ],
 )
 def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
-    entry = DatasetEntry.parse({"file_name": "a.json", **named})
+    entry = DatasetEntry.model_validate({"file_name": "a.json", **named})
     assert {name: getattr(entry, name) for name in expected} == expected
 
 
@@ -41,8 +42,8 @@ def test_an_entry_has_the_defaults_of_llama_factory(named, expected):
     ],
 )
 def test_unsupported_options_are_refused(entry, message):
-    with pytest.raises(DatasetFormatError, match=message):
-        DatasetEntry.parse(entry)
+    with pytest.raises(ValidationError, match=message):
+        DatasetEntry.model_validate(entry)
 
 
 CALL = {"name": "f", "arguments": {"x": "é", "n": [1, None]}}

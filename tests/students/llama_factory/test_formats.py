@@ -1,11 +1,9 @@
 """Every kind of record has exactly the row, and the entry, that LLaMA-Factory documents."""
 
-from functools import partial
 from typing import Any
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import (
     ChatDatum,
     KTODatum,
@@ -17,9 +15,7 @@ from dataenvgym.records import (
     ToolCall,
 )
 from dataenvgym.records.tool_formats import HERMES, LLAMA_FACTORY
-from dataenvgym.students.llama_factory import (
-    format_records,
-)
+from dataenvgym.students.llama_factory.formats import row_of
 
 SUPERVISED = SupervisedDatum(
     instruction="Add.",
@@ -62,30 +58,22 @@ def alpaca(instruction: str, input: str = "", **columns: Any) -> dict[str, Any]:
     return {"instruction": instruction, "input": input, "system": "", "history": [], **columns}
 
 
-sft, dpo, kto, pt = (partial(format_records, stage=s) for s in ("sft", "dpo", "kto", "pt"))
 HISTORY = [["Hi", "Hello"], ["1 1", "2"]]
 
 
 @pytest.mark.parametrize(
-    ("rows", "record", "row"),
+    ("record", "row"),
     [
         # without its provenance
-        (sft, SUPERVISED, alpaca("Add.", "2 3", output="5", system="Be brief.", history=HISTORY)),
-        (sft, BARE, alpaca("Add 2 and 3.", output="5")),
-        (dpo, PREFERENCE, alpaca("Add.", "2 3", chosen="5", rejected="6", history=HISTORY[:1])),
-        (kto, KTO, alpaca("Add 2 and 3.", output="6", kto_tag=False, system="Be brief.")),
-        (pt, TextDatum(text="Once."), {"text": "Once."}),
+        (SUPERVISED, alpaca("Add.", "2 3", output="5", system="Be brief.", history=HISTORY)),
+        (BARE, alpaca("Add 2 and 3.", output="5")),
+        (PREFERENCE, alpaca("Add.", "2 3", chosen="5", rejected="6", history=HISTORY[:1])),
+        (KTO, alpaca("Add 2 and 3.", output="6", kto_tag=False, system="Be brief.")),
+        (TextDatum(text="Once."), {"text": "Once."}),
     ],
 )
-def test_a_record_is_the_alpaca_row_of_its_stage(rows, record, row):
-    assert list(rows([record])) == [row]
-
-
-def test_a_record_without_a_row_is_refused_by_its_index_and_kind():
-    with pytest.raises(ConfigurationError, match=r"kto.*preference.*dpo"):
-        list(dpo([PREFERENCE, KTO]))
-    with pytest.raises(ConfigurationError, match="formatting"):
-        list(sft([BARE, CHAT]))
+def test_a_record_is_the_alpaca_row_of_its_stage(record, row):
+    assert row_of(record, LLAMA_FACTORY) == row
 
 
 @pytest.mark.parametrize("form", [HERMES, LLAMA_FACTORY])
@@ -99,15 +87,12 @@ def test_a_preference_for_a_turn_with_tools_is_plain_turns_in_the_students_forma
         rejected=(call,),
     )
     system, _, said, heard = form.flatten(pair.prompt)
-    assert list(dpo([PREFERENCE, pair], tool_format=form)) == [
-        next(dpo([PREFERENCE])),
-        alpaca(
-            heard.content,
-            chosen=end.content,
-            rejected=said.content,
-            system=system.content,
-            history=[[ask.content, said.content]],
-        ),
-    ]
+    assert row_of(pair, form) == alpaca(
+        heard.content,
+        chosen=end.content,
+        rejected=said.content,
+        system=system.content,
+        history=[[ask.content, said.content]],
+    )
     assert "add" in system.content
     assert "add" in said.content

@@ -21,7 +21,7 @@ from dataenvgym.students.llama_factory.reading import parse_row
 
 
 def parse(row: Any, **entry: Any) -> TrainingDatum:
-    return parse_row(row, DatasetEntry.parse({"file_name": "rows.json", **entry}))
+    return parse_row(row, DatasetEntry.model_validate({"file_name": "rows.json", **entry}))
 
 
 NAMED = {"prompt": "q", "query": "c", "response": "a", "history": "h", "tools": "t"}

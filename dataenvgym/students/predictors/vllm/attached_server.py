@@ -72,7 +72,7 @@ class AttachedServer(VllmServer):
     def _look_well(self) -> None:
         try:
             self._look()
-        except (ServerError, TypeError, KeyError, AttributeError) as error:
+        except (ServerError, TypeError, KeyError, AttributeError, StopIteration) as error:
             text = shorten(str(error).partition("\n")[0], 300)
             raise ServerError(
                 f"no vLLM server answers at predictor.base_url {self.base_url} ({text}): start it, "

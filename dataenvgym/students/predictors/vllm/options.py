@@ -152,14 +152,14 @@ def lora_rank(config: TrainingConfig, initial: Path | None) -> int | None:
 def served_rank(adapter: Path) -> int:
     """The rank of an adapter; AdapterError if vLLM would not compute with it as PEFT does."""
     config = read_json(adapter / "adapter_config.json")
-    for name in ("rank_pattern", "alpha_pattern"):  # vLLM ignores them
-        if config.get(name):
-            raise AdapterError(
-                f"{adapter}: {name} is {config[name]!r}, expected none: vLLM has one rank and one "
-                "alpha for all layers. Set predictor=in_process, or merge it into the student"
-            )
-    if not isinstance(rank := config.get("r", 1), int):
-        raise AdapterError(f"{adapter}: r is {rank!r}, expected a whole number")
+    patterns = ("rank_pattern", "alpha_pattern")  # vLLM ignores them
+    rank, wrong = config.get("r", 1), [name for name in patterns if config.get(name)]
+    if wrong or not isinstance(rank, int):
+        raise AdapterError(
+            f"{adapter}: {wrong[0] if wrong else 'r'} is {config[wrong[0]] if wrong else rank!r}, "
+            "and vLLM has one rank (a whole number) and one alpha for all layers: set "
+            "predictor=in_process, or merge it into the student"
+        )
     return rank
 
 

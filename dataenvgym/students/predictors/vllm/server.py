@@ -331,9 +331,7 @@ class VllmServer(ABC):
     def _look(self) -> None:
         """Find the models that are served."""
         found = self._models()
-        base = next((model for model in found if not model.get("parent")), None)
-        if base is None:
-            raise ServerError(f"the server at {self.base_url} serves no base model: {found}")
+        base = next(model for model in found if not model.get("parent"))
         self.model, self.root = str(base["id"]), str(base.get("root") or base["id"])
         self.max_model_len = base.get("max_model_len")
 

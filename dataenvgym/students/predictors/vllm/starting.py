@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -149,19 +150,21 @@ def _command(command: str | Sequence[str] | None, variant: Variant) -> tuple[str
 
 def _own_dtype(student: str) -> Dtype:
     """The floating point type of a student's weights; vLLM would convert float32 to half."""
-    try:
-        config = exact_json.loads((Path(student) / "config.json").read_bytes())
-    except (OSError, exact_json.JSONDecodeError):
-        return "auto"
+    config = _content(Path(student) / "config.json") or {}
     found = str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
     return cast(Dtype, found) if found in get_args(Dtype) else "auto"
 
 
 def _check_chat_template(folder: Path) -> None:
     """Refuse a folder without chat template: the server would fail every prompt."""
-    try:
-        config = exact_json.loads((folder / "tokenizer_config.json").read_bytes())
-    except (OSError, exact_json.JSONDecodeError):
+    config = _content(folder / "tokenizer_config.json")
+    if config is None or config.get("chat_template") or any(folder.glob("chat_template*")):
         return
-    if not config.get("chat_template") and not any(folder.glob("chat_template*")):
-        raise no_chat_template(str(folder))
+    raise no_chat_template(str(folder))
+
+
+def _content(file: Path) -> Any:
+    """The content of a JSON file; None if it is not there, or damaged."""
+    with suppress(OSError, exact_json.JSONDecodeError):
+        return exact_json.loads(file.read_bytes())
+    return None
