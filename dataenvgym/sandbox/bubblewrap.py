@@ -17,33 +17,26 @@ import signal
 import struct
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from queue import Empty, LifoQueue
 
 from dataenvgym.errors import ConfigurationError, SandboxError
 from dataenvgym.sandbox.accounting import Accounting
 from dataenvgym.sandbox.bubblewrap_command import cannot_start, find_bubblewrap, find_interpreter
 from dataenvgym.sandbox.inside.places import WORK
 from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
-from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
+from dataenvgym.sandbox.program import ProcessSandbox, Program, check_inherited_limits
 from dataenvgym.sandbox.seccomp import filter_program
 from dataenvgym.sandbox.supervision import Streams, Supervision
 from dataenvgym.sandbox.worker import Prepared, RunSetup, Worker
 
 
 class Loan:
-    """A worker lent to one run."""
+    """A place in the pool, lent to one run, with its worker; None if it is not started yet."""
 
-    def __init__(self, worker: Worker, start: Callable[[], Worker]):
+    def __init__(self, worker: Worker | None):
         self.worker = worker
-        self._start = start
-
-    def replace(self) -> Worker:
-        """End the worker and replace it with a new one."""
-        self.worker.close()
-        self.worker = self._start()
-        return self.worker
 
 
 class WorkerPool:
@@ -52,11 +45,12 @@ class WorkerPool:
     def __init__(self, start: Callable[[], Worker], *, size: int):
         """Start the first worker; its error is raised to the caller."""
         self._start_worker = start
-        self._changed = threading.Condition()
         self._owner = os.getpid()
-        self._idle = [start()]
+        self._places: LifoQueue[Worker | None] = LifoQueue()
+        for worker in (*[None] * (size - 1), start()):
+            self._places.put(worker)
+        self._lock = threading.Lock()  # of the next two
         self._loans: set[Loan] = set()
-        self._free = size - 1
         self._closed = False
 
     @contextmanager
@@ -66,74 +60,54 @@ class WorkerPool:
         Raises:
             SandboxError: if the pool is closed, or no worker can be started any more.
         """
-        loan = self._take()
+        if os.getpid() != self._owner:
+            raise SandboxError("this sandbox belongs to the process that was forked: open another")
+        loan = Loan(self._places.get())
+        with self._lock:
+            self._loans.add(loan)
+        is_whole = False
         try:
+            self._refuse_if_closed()
             yield loan
-        except BaseException:
-            self._put_back(loan, broken=True)
-            raise
-        self._put_back(loan, broken=False)
+            is_whole = True
+        finally:
+            with self._lock:
+                self._loans.discard(loan)
+                broken = None if is_whole and not self._closed else loan.worker
+                self._places.put(None if broken else loan.worker)
+            if broken:
+                broken.close()
+
+    def renew(self, loan: Loan) -> Worker:
+        """End the loan's worker, if it has one, and start a new one."""
+        if loan.worker is not None:
+            loan.worker.close()
+        loan.worker = None
+        try:
+            loan.worker = self._start_worker()
+        except ConfigurationError as error:  # the first one could be started
+            raise SandboxError(f"a worker of the sandbox could not be replaced: {error}") from error
+        self._refuse_if_closed()
+        return loan.worker
 
     def close(self) -> None:
         """End all workers, also those with a run in progress."""
         if os.getpid() != self._owner:
             return
-        with self._changed:
+        with self._lock:
             self._closed = True
-            workers, self._idle = self._idle, []
             lent = [loan.worker for loan in self._loans]
-            self._changed.notify_all()
         for worker in lent:
-            worker.end()
-        for worker in workers:
-            worker.close()
-
-    def _take(self) -> Loan:
-        if os.getpid() != self._owner:
-            raise SandboxError("this sandbox belongs to the process that was forked: open another")
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._idle or self._free)
-            self._refuse_if_closed()
-            worker = self._idle.pop() if self._idle else None
-            if worker is None:
-                self._free -= 1
-            else:
-                loan = Loan(worker, self._start)
-                self._loans.add(loan)
-                return loan
-        try:
-            worker = self._start()
-        except BaseException:
-            with self._changed:
-                self._free += 1
-                self._changed.notify()
-            raise
-        loan = Loan(worker, self._start)
-        with self._changed:
-            self._loans.add(loan)
-        if self._closed:
-            self._put_back(loan, broken=True)
-            self._refuse_if_closed()
-        return loan
-
-    def _put_back(self, loan: Loan, *, broken: bool) -> None:
-        with self._changed:
-            self._loans.discard(loan)
-            keep = not broken and not self._closed
-            if keep:
-                self._idle.append(loan.worker)
-            else:
-                self._free += 1
-            self._changed.notify()
-        if not keep:
-            loan.worker.close()
-
-    def _start(self) -> Worker:
-        self._refuse_if_closed()
-        try:
-            return self._start_worker()
-        except ConfigurationError as error:  # the first one could be started
-            raise SandboxError(f"a worker of the sandbox could not be replaced: {error}") from error
+            if worker is not None:
+                worker.end()
+        idle = []
+        with contextlib.suppress(Empty):
+            while True:
+                idle.append(self._places.get_nowait())
+        for worker in idle:
+            self._places.put(None)  # for those who wait
+            if worker is not None:
+                worker.close()
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
@@ -147,7 +121,7 @@ _SIGNALS = 1024  # pending ones and timers, which the kernel counts together for
 _END = struct.Struct("<iq")
 
 
-class BubblewrapSandbox:
+class BubblewrapSandbox(ProcessSandbox):
     """A pool of bwrap sandboxes; several threads can run code at the same time."""
 
     def __init__(self, *, workers: int = 1, packages: bool = False, python: str | None = None):
@@ -162,7 +136,7 @@ class BubblewrapSandbox:
             ConfigurationError: if no sandbox can be made here, or this process's own limits
                 (ulimit) are too low; the message lists the remedies.
         """
-        check_inherited_limits(_rlimits(DEFAULT_LIMITS), DEFAULT_LIMITS)
+        check_inherited_limits(self.rlimits(DEFAULT_LIMITS), DEFAULT_LIMITS)
         bwrap, interpreter, rules = find_bubblewrap(), find_interpreter(python), filter_program()
 
         def start() -> Worker:
@@ -175,29 +149,46 @@ class BubblewrapSandbox:
         weakref.finalize(self, self._pool.close)
         self._prove()
 
-    def run(
-        self,
-        code: str | bytes | None = None,
-        *,
-        command: Sequence[str] | None = None,
-        stdin: str | bytes = "",
-        files: Mapping[str, str | bytes] = {},
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> ExecutionResult:
-        """Run it; see `Sandbox.run`."""
-        program = checked_program(code, command=command, stdin=stdin, files=files, limits=limits)
-        check_inherited_limits(_rlimits(limits), limits)
-        order, request = _order(limits), _request(program)
+    def rlimits(self, limits: Limits) -> dict[str, int]:
+        """Limits that the kernel enforces for each process; limits of the whole run are supervised.
+
+        `RLIMIT_NPROC` is a second defense; it has no effect if we are root.
+        """
+        data = limits.memory + _ALLOWANCE
+        return {
+            "RLIMIT_DATA": data,
+            "RLIMIT_AS": data + _RESERVE,
+            "RLIMIT_NOFILE": limits.open_files,
+            "RLIMIT_NPROC": 2 * limits.processes + 512,
+            "RLIMIT_CORE": 1,  # not 0: that would still start a system's crash handler
+            "RLIMIT_MEMLOCK": 0,
+            "RLIMIT_MSGQUEUE": 0,
+            "RLIMIT_SIGPENDING": _SIGNALS,
+        }
+
+    def result(self, program: Program) -> ExecutionResult:
+        order, request = self._order(program.limits), _request(program)
         with self._pool.lend() as loan:
+            worker = loan.worker or self._pool.renew(loan)
             try:
-                prepared = loan.worker.begin(order, request)
+                prepared = worker.begin(order, request)
             except SandboxError:  # nothing of this run had begun
-                prepared = loan.replace().begin(order, request)
+                worker = self._pool.renew(loan)
+                prepared = worker.begin(order, request)
             try:
-                loan.worker.ask(order)
+                worker.ask(order)
                 return _result(prepared, program)
             finally:
-                loan.worker.retire(prepared)
+                worker.retire(prepared)
+
+    def _order(self, limits: Limits) -> RunSetup:
+        """The settings for preparing a run.
+
+        The bound on pids keeps a fork bomb small until the supervisor sees it. After using all pids
+        the kernel starts again at 300, so there must be room above that.
+        """
+        pids = 300 + 4 * limits.processes + 64
+        return {"disk": limits.disk + _DISK_SLACK, "pids": pids, "rlimits": self.rlimits(limits)}
 
     def _prove(self) -> None:
         try:
@@ -212,12 +203,6 @@ class BubblewrapSandbox:
     def close(self) -> None:
         """End all workers and their runs; a run in progress raises `SandboxError`."""
         self._pool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _result(prepared: Prepared, program: Program) -> ExecutionResult:
@@ -254,42 +239,13 @@ def _result(prepared: Prepared, program: Program) -> ExecutionResult:
     return supervision.result(wait_status=status, memory=max(accounting.peak, resident))
 
 
-def _order(limits: Limits) -> RunSetup:
-    """The settings for preparing a run.
-
-    The bound on pids keeps a fork bomb small until the supervisor sees it. After using all pids the
-    kernel starts again at 300, so there must be room above that.
-    """
-    pids = 300 + 4 * limits.processes + 64
-    return {"disk": limits.disk + _DISK_SLACK, "pids": pids, "rlimits": _rlimits(limits)}
-
-
 def _request(program: Program) -> bytes:
     """The request in the form that the zygote's main process reads (see `inside.zygote`)."""
-    source = program.code or b""
     header = {
         "command": program.command,
-        "source": len(source),
+        "source": len(program.code),
         "files": [(f"{WORK}/{path}", len(content)) for path, content in program.files],
     }
     encoded = json.dumps(header).encode()
     contents = (content for _, content in program.files)
-    return b"".join([struct.pack("<I", len(encoded)), encoded, source, *contents])
-
-
-def _rlimits(limits: Limits) -> dict[str, int]:
-    """Limits that the kernel enforces for each process; limits of the whole run are supervised.
-
-    `RLIMIT_NPROC` is a second defense; it has no effect if we are root.
-    """
-    data = limits.memory + _ALLOWANCE
-    return {
-        "RLIMIT_DATA": data,
-        "RLIMIT_AS": data + _RESERVE,
-        "RLIMIT_NOFILE": limits.open_files,
-        "RLIMIT_NPROC": 2 * limits.processes + 512,
-        "RLIMIT_CORE": 1,  # not 0: that would still start a system's crash handler
-        "RLIMIT_MEMLOCK": 0,
-        "RLIMIT_MSGQUEUE": 0,
-        "RLIMIT_SIGPENDING": _SIGNALS,
-    }
+    return b"".join([struct.pack("<I", len(encoded)), encoded, program.code, *contents])

@@ -1,15 +1,16 @@
-"""A checked request: the input of one run as bytes, with all paths inside the working folder."""
+"""The checks of a request: the input of one run as bytes, all paths inside the working folder."""
 
 from __future__ import annotations
 
 import math
 import resource
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from dataenvgym.errors import ConfigurationError, shorten
-from dataenvgym.sandbox.interface import Limits
+from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits
 
 _BLOCK = 4096  # the size of the smallest file
 
@@ -20,55 +21,78 @@ _ULIMIT = {"AS": "v", "CPU": "t", "DATA": "d", "FSIZE": "f", "NOFILE": "n", "NPR
 
 
 class Program(NamedTuple):
-    """Python source or a command line, with its standard input and files."""
+    """Python source, or else a command line, with its standard input and files."""
 
-    code: bytes | None
+    code: bytes
     command: tuple[str, ...]
     stdin: bytes
     files: tuple[tuple[str, bytes], ...]
     limits: Limits
 
 
-def checked_program(
-    code: str | bytes | None,
-    *,
-    command: Sequence[str] | None,
-    stdin: str | bytes,
-    files: Mapping[str, str | bytes],
-    limits: Limits,
-) -> Program:
-    """Check a request and convert it for backends.
+class ProcessSandbox(ABC):
+    """A sandbox whose runs are processes: it checks requests, and converts them for a backend."""
 
-    Text becomes UTF-8. Lone surrogates are kept, so that the interpreter refuses a program that
-    contains any, like other programs with a syntax error.
+    def run(
+        self,
+        code: str | bytes | None = None,
+        *,
+        command: Sequence[str] | None = None,
+        stdin: str | bytes = "",
+        files: Mapping[str, str | bytes] = {},
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> ExecutionResult:
+        """Run it; see `Sandbox.run`.
 
-    Raises:
-        ConfigurationError: for both or neither of code and command, a command that no system
-            can start, a path that leaves the working folder, or more data than the disk holds.
-    """
-    if (code is None) == (command is None) or not (command is None or _is_command(command)):
-        raise ConfigurationError(
-            f"a run got code={code!r:.80} and command={command!r:.300}, expected one of the two: "
-            "Python source, or a program and its arguments such as ['bash', '-c', 'ls'], without "
-            "NUL characters and lone surrogates"
+        Text becomes UTF-8. Lone surrogates are kept, so that the interpreter refuses a program that
+        contains any, like other programs with a syntax error.
+
+        Raises:
+            ConfigurationError: for both or neither of code and command, a command that no system
+                can start, a path that leaves the working folder, or more data than the disk holds.
+        """
+        if (code is None) == (command is None) or not (command is None or _is_command(command)):
+            raise ConfigurationError(
+                f"a run got code={code!r:.80} and command={command!r:.300}, expected one of them: "
+                "Python source, or a program and its arguments such as ['bash', '-c', 'ls'], "
+                "without NUL characters and lone surrogates"
+            )
+        names = [_inside(path) for path in files]
+        if len(set(names)) < len(names):
+            raise ConfigurationError(
+                f"a file is given twice, by different spellings: {sorted(files)}"
+            )
+        placed = tuple(
+            (name, _bytes(content)) for name, content in zip(names, files.values(), strict=True)
         )
-    names = [_inside(path) for path in files]
-    if len(set(names)) < len(names):
-        raise ConfigurationError(f"a file is given twice, by different spellings: {sorted(files)}")
-    placed = tuple(
-        (name, _bytes(content)) for name, content in zip(names, files.values(), strict=True)
-    )
-    source = b"" if code is None else _bytes(code)
-    contents = (source, *(content for _, content in placed))
-    size = sum(-(-len(content) // _BLOCK) * _BLOCK for content in contents)
-    if size > limits.disk:
-        raise ConfigurationError(
-            f"the program and its files take {size} bytes, and the disk of this run "
-            f"holds {limits.disk}: give less, or raise Limits.disk"
-        )
-    return Program(
-        None if code is None else source, tuple(command or ()), _bytes(stdin), placed, limits
-    )
+        source = _bytes(code or "")
+        contents = (source, *(content for _, content in placed))
+        size = sum(-(-len(content) // _BLOCK) * _BLOCK for content in contents)
+        if size > limits.disk:
+            raise ConfigurationError(
+                f"the program and its files take {size} bytes, and the disk of this run "
+                f"holds {limits.disk}: give less, or raise Limits.disk"
+            )
+        check_inherited_limits(self.rlimits(limits), limits)
+        return self.result(Program(source, tuple(command or ()), _bytes(stdin), placed, limits))
+
+    @abstractmethod
+    def rlimits(self, limits: Limits) -> dict[str, int]:
+        """The kernel's limits of each process of a run."""
+
+    @abstractmethod
+    def result(self, program: Program) -> ExecutionResult:
+        """Run a checked program."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all runs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 def check_inherited_limits(rlimits: Mapping[str, int], limits: Limits) -> None:

@@ -16,15 +16,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 import psutil
 
 from dataenvgym.errors import SandboxError
-from dataenvgym.sandbox.interface import DEFAULT_LIMITS, ExecutionResult, Limits, Status
-from dataenvgym.sandbox.program import Program, check_inherited_limits, checked_program
+from dataenvgym.sandbox.interface import ExecutionResult, Limits, Status
+from dataenvgym.sandbox.program import ProcessSandbox, Program
 from dataenvgym.sandbox.supervision import Streams, Supervision
 
 # A program of its own: no code of ours may run between a fork and an exec if there are threads.
@@ -55,25 +54,22 @@ except OSError as error:
 _HEADROOM = 32 * 2**20  # of address space, for an interpreter before it runs anything
 
 
-class UnsafeLocalSandbox:
+class UnsafeLocalSandbox(ProcessSandbox):
     """Runs code as an ordinary process of this user: as unsafe as its name says."""
 
     def __init__(self, *, workers: int = 1):
         self._slots = threading.BoundedSemaphore(workers)
         self._closed = False
 
-    def run(
-        self,
-        code: str | bytes | None = None,
-        *,
-        command: Sequence[str] | None = None,
-        stdin: str | bytes = "",
-        files: Mapping[str, str | bytes] = {},
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> ExecutionResult:
-        """Run it; see `Sandbox.run`."""
-        program = checked_program(code, command=command, stdin=stdin, files=files, limits=limits)
-        check_inherited_limits(_rlimits(limits), limits)
+    def rlimits(self, limits: Limits) -> dict[str, int]:
+        return {
+            "RLIMIT_DATA": limits.memory + _HEADROOM,
+            "RLIMIT_NOFILE": limits.open_files,
+            "RLIMIT_FSIZE": limits.disk,
+            "RLIMIT_CORE": 1,
+        }
+
+    def result(self, program: Program) -> ExecutionResult:
         with self._slots:
             if self._closed:
                 raise SandboxError("this sandbox is closed: open another one")
@@ -85,7 +81,7 @@ class UnsafeLocalSandbox:
             with tempfile.TemporaryDirectory(
                 prefix="dataenvgym-run-", ignore_cleanup_errors=True
             ) as folder:
-                return _Run(program, Path(folder), self.command).result()
+                return _Run(program, Path(folder), self).result()
 
     def command(self, words: Sequence[str]) -> Sequence[str]:
         """What is started for the words of a program: a subclass may put a launcher before them."""
@@ -95,19 +91,11 @@ class UnsafeLocalSandbox:
         """Refuse further runs."""
         self._closed = True
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
 
 class _Run:
-    def __init__(
-        self, program: Program, folder: Path, command: Callable[[Sequence[str]], Sequence[str]]
-    ):
+    def __init__(self, program: Program, folder: Path, box: UnsafeLocalSandbox):
         self._program = program
-        self._command = command
+        self._box = box
         self._work = folder / "work"
         self._main = folder / "code" / "main.py"
         self._peak = 0
@@ -118,8 +106,7 @@ class _Run:
             target.write_bytes(content)
         self._work.mkdir(exist_ok=True)
         self._main.parent.mkdir()
-        if program.code is not None:
-            self._main.write_bytes(program.code)
+        self._main.write_bytes(program.code)
 
     def result(self) -> ExecutionResult:
         pipes = [os.pipe() for _ in range(3)]
@@ -166,8 +153,9 @@ class _Run:
     def _command_line(self) -> list[str]:
         program = self._program
         wanted = program.command or (sys.executable, "-s", "-B", "-X", "utf8", str(self._main))
-        settings = [f"{name}={amount}" for name, amount in _rlimits(program.limits).items()]
-        return [sys.executable, "-I", "-S", "-c", _START, *settings, "--", *self._command(wanted)]
+        rlimits = self._box.rlimits(program.limits).items()
+        before = (sys.executable, "-I", "-S", "-c", _START, *(f"{n}={most}" for n, most in rlimits))
+        return [*before, "--", *self._box.command(wanted)]
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -211,15 +199,6 @@ class _Run:
                 member.kill()
             except psutil.Error:
                 continue
-
-
-def _rlimits(limits: Limits) -> dict[str, int]:
-    return {
-        "RLIMIT_DATA": limits.memory + _HEADROOM,
-        "RLIMIT_NOFILE": limits.open_files,
-        "RLIMIT_FSIZE": limits.disk,
-        "RLIMIT_CORE": 1,
-    }
 
 
 def _proportional(process: psutil.Process) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -18,6 +18,8 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.tasks.prompt_template import prompt_fields
+
+T = TypeVar("T")
 
 
 def record_of(
@@ -41,7 +43,7 @@ def record_of(
     if not ours:
         return None
     before, last = transcript[: ours[-1]], transcript[ours[-1]]
-    provenance = Provenance(skill=completed.instance.skill, task=completed.instance.task)
+    provenance = _provenance_of(completed)
     is_plain = len(ours) == 1 and not last.tool_calls and not transcript[0].tools
     fields = prompt_fields(before) if is_plain else None
     if fields is not None and last.content:
@@ -56,10 +58,7 @@ def chat_record(conversation: Conversation, provenance: Provenance) -> ChatDatum
 
     None if its turns do not alternate, or if it does not end with a message of the student.
     """
-    try:
-        return ChatDatum(**_chat_fields(conversation), provenance=provenance)
-    except ValidationError:
-        return None
+    return _made(lambda: ChatDatum(**_chat_fields(conversation), provenance=provenance))
 
 
 def scored_record_of(
@@ -80,20 +79,31 @@ def scored_record_of(
     if not places:
         return None
     shown = sum(message.role == "assistant" for message in prompt)
-    try:
-        return ScoredDatum(
+    return _made(
+        lambda: ScoredDatum(
             **_chat_fields(completed.transcript[: places[-1] + 1]),
             weights=(*[None] * shown, *weights),
-            provenance=Provenance(skill=completed.instance.skill, task=completed.instance.task),
+            provenance=_provenance_of(completed),
         )
-    except ValidationError:
-        return None
+    )
 
 
 def students_turns(completed: CompletedTaskInstance, prompt: Conversation = ()) -> list[int]:
     """Positions of the student's messages in the transcript, which begins with `prompt`."""
     said = completed.transcript
     return [i for i in range(len(prompt), len(said)) if said[i].role == "assistant"]
+
+
+def _made(make: Callable[[], T]) -> T | None:
+    """The record, or None: for an empty message, or turns that do not alternate."""
+    try:
+        return make()
+    except ValidationError:
+        return None
+
+
+def _provenance_of(completed: CompletedTaskInstance) -> Provenance:
+    return Provenance(skill=completed.instance.skill, task=completed.instance.task)
 
 
 def _chat_fields(conversation: Conversation) -> dict[str, Any]:
@@ -144,15 +154,9 @@ def preference_of(
     calls = chosen.tool_calls or rejected.tool_calls
     is_whole = _n_replies(right) == _n_replies(wrong) == 1 + _n_replies(right, at)
     fields = prompt_fields(before) if is_whole and not calls else None
-    try:
-        return PreferenceDatum(
-            **(fields or _chat_fields(before)),
-            chosen=(chosen,),
-            rejected=(rejected,),
-            provenance=Provenance(skill=right.instance.skill, task=right.instance.task),
-        )
-    except ValidationError:  # an empty message, or turns that do not alternate
-        return None
+    fields = fields or _chat_fields(before)
+    sides: dict[str, Any] = {"chosen": (chosen,), "rejected": (rejected,)}
+    return _made(lambda: PreferenceDatum(**fields, **sides, provenance=_provenance_of(right)))
 
 
 def segment_preference_of(
@@ -171,15 +175,14 @@ def segment_preference_of(
     """
     ends = [[i + 1 for i in students_turns(done) if i >= at] for done in (better, worse)]
     n_turns = min(len(ends[0]), len(ends[1]), *([] if n_turns is None else [n_turns]))
-    try:
-        return PreferenceDatum(
+    return _made(
+        lambda: PreferenceDatum(
             **_chat_fields(better.transcript[:at]),
             chosen=better.transcript[at : ends[0][n_turns - 1]],
             rejected=worse.transcript[at : ends[1][n_turns - 1]],
-            provenance=Provenance(skill=better.instance.skill, task=better.instance.task),
+            provenance=_provenance_of(better),
         )
-    except ValidationError:
-        return None
+    )
 
 
 def _n_replies(completed: CompletedTaskInstance, end: int | None = None) -> int:

@@ -16,7 +16,6 @@ import gzip
 import importlib
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -167,11 +166,11 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
 
 
 def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
-    data = path.read_bytes()
-    if _has_lines(data):
+    try:
+        rows = exact_json.loads(path.read_bytes(), as_written=True)
+    except exact_json.JSONDecodeError:  # one object a line, or none that can be read
         yield from rows_of_lines(path, name, where)
         return
-    rows = _parse(data, where)
     if isinstance(rows, dict):
         yield SourceRow(name, where, rows)
         return
@@ -181,14 +180,6 @@ def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
         )
     for number, values in enumerate(rows, start=1):
         yield SourceRow(f"{name}-{number}", f"{where}, item {number}", _object(values, where))
-
-
-def _has_lines(data: bytes) -> bool:
-    """Whether the first of several lines is a complete JSON object."""
-    first, _, rest = data.removeprefix(b"\xef\xbb\xbf").strip().partition(b"\n")
-    with suppress(exact_json.JSONDecodeError):
-        return bool(rest) and isinstance(exact_json.loads(first), dict)
-    return False
 
 
 def _from_folder(folder: Path) -> Iterator[SourceRow]:
@@ -239,15 +230,12 @@ def _loaded(what: str, function: str, *arguments: Any, **options: Any) -> Any:
 
 
 def _row(id: str, where: str, data: bytes) -> SourceRow:
-    return SourceRow(id, where, _object(_parse(data, where), where))
-
-
-def _parse(data: bytes, where: str) -> Any:
     try:
-        return exact_json.loads(data, as_written=True)
+        values = exact_json.loads(data, as_written=True)
     except exact_json.JSONDecodeError as error:
         why = encoding_fault(data) or f"not valid JSON: {error}"
         raise InvalidInstanceError(f"{where}: {why}") from None
+    return SourceRow(id, where, _object(values, where))
 
 
 def _object(values: Any, where: str) -> dict[str, Any]:

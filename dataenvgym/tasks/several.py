@@ -69,11 +69,6 @@ class SeveralTasks(Task):
         self.tasks = {str(name): copy.copy(task_of(task)) for name, task in options.tasks.items()}
         for task in self.tasks.values():
             task.sampling = task.sampling.model_copy(update=changes)
-        if len(self.tasks) < 2:
-            raise ConfigurationError(
-                f"tasks has {', '.join(self.tasks) or 'none'}, expected two or more, such as "
-                "task.tasks=[pocket_math,pocket_knowledge]"
-            )
         if any(task.pressure is not None for task in self.tasks.values()) or options.examples:
             raise ConfigurationError(
                 "tasks are several, which have no pressure, and each its own examples "
@@ -227,8 +222,11 @@ def _checked_weights(options: SeveralOptions, tasks: Mapping[str, Task]) -> dict
     weights = options.weights
     if weights is None:
         return dict.fromkeys(tasks, 1.0)
-    are_numbers = all(isinstance(w, int | float) and w > 0 for w in weights.values())
-    if {*weights} != {*tasks} or not are_numbers or options.reward == "min":
+    if (
+        {*weights} != {*tasks}
+        or not all(w > 0 for w in weights.values())
+        or options.reward == "min"
+    ):
         raise ConfigurationError(
             f"weights are {dict(weights)!r} with reward={options.reward}, expected a weight above "
             f"0 for each of {', '.join(tasks)}, and reward=mean"

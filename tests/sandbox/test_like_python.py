@@ -11,9 +11,6 @@ from dataenvgym.sandbox import Limits
 PROGRAMS = {
     "a file on stdout, left open": "out = open(1, 'w')\nout.write('42\\n')",
     "a descriptor, left open": "import os\nout = os.fdopen(1, 'w')\nout.write('42\\n')",
-    "another text layer": (
-        "import io, sys\nout = io.TextIOWrapper(sys.stdout.buffer)\nout.write('42\\n')"
-    ),
     "another buffer": (
         "import io, sys\nout = io.BufferedWriter(sys.stdout.buffer.raw)\nout.write(b'42')"
     ),
@@ -23,7 +20,6 @@ PROGRAMS = {
     ),
     "stdout replaced": "import io, sys\nprint(42)\nsys.stdout = io.StringIO()\nprint('no')",
     "stdout closed": "import sys\nprint(42)\nsys.stdout.close()",
-    "stdout None": "import sys\nprint(42)\nsys.stdout = None",
     "stderr None": "import sys\nprint(42)\nsys.stderr = None",
     "an object's end": "class A:\n def __del__(self): print('bye')\na = A()\nprint(42)",
     "a generator's end": "def g():\n try: yield\n finally: print('end')\nx = g(); next(x)",
@@ -31,8 +27,6 @@ PROGRAMS = {
     "exit handlers": "import atexit\natexit.register(print, 'late')\nprint(42)",
     "an exit handler that fails": "import atexit\nprint(42)\natexit.register(lambda: 1 / 0)",
     "a large exit code": "import sys; sys.exit(2**70)",
-    "a negative exit code": "import sys; sys.exit(-1)",
-    "exit code 256": "import sys; sys.exit(256)",
     "an exit code that is not a number": "import sys; sys.exit((1, 2))",
     "a hook that fails": (
         "import sys\nprint(42)\ndef hook(*a): raise ValueError('x')\nsys.excepthook = hook\n1 / 0"
@@ -40,7 +34,6 @@ PROGRAMS = {
     "a hook that exits": (
         "import sys\nprint(42)\ndef hook(*a): sys.exit(5)\nsys.excepthook = hook\n1 / 0"
     ),
-    "a chain of exceptions": "try: 1 / 0\nexcept Exception as e: raise ValueError('x') from e",
     "a group of exceptions": "raise ExceptionGroup('a', [ValueError(1)])",
     "a thread that fails": "import threading\nthreading.Thread(target=lambda: 1 / 0).start()",
     "a daemon thread": (

@@ -118,9 +118,7 @@ def test_vector_environments_take_text_of_any_script(kind):
         environments.close()
 
 
-@pytest.mark.parametrize(
-    "outcome", [None, True, Outcome(reward=float("nan")), Outcome(messages=("Nein.",))]
-)
+@pytest.mark.parametrize("outcome", [Outcome(reward=float("nan")), Outcome(messages=("Nein.",))])
 def test_invalid_return_values_of_respond_are_named(outcome):
     class Odd(TaskEnvironment):
         def respond(self, instance, conversation):

@@ -7,11 +7,11 @@ import yaml
 
 from dataenvgym.domains.math.task import MathTask
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.interfaces import Reply
 from dataenvgym.records import ChatDatum, Message, SupervisedDatum
 from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.groups import options_by_group
 from dataenvgym.tasks.examples import examples_of, record_with_examples
+from tests import fakes
 
 SHOTS = {
     "prefix": "Solved:\n",
@@ -25,20 +25,17 @@ SHOTS = {
 }
 
 
-class Student:
-    """Remembers its prompts; it has learned once it was trained."""
+class Student(fakes.Student):
+    """A student that could be trained."""
+
+    has_learned = False
+
+    def train(self, *given): ...
+
+    save = load = reset = train
 
     def __init__(self):
-        self.asked, self.has_learned = [], False
-
-    def predict(self, conversations, sampling):
-        self.asked += [c[-1].content for c in conversations]
-        return [Reply(text="#### 5")] * len(conversations)
-
-    def train(self, records, run): ...
-    def save(self, path): ...
-    def load(self, path): ...
-    def reset(self): ...
+        super().__init__(lambda text, sampling: "#### 5")
 
 
 @pytest.fixture
@@ -126,7 +123,7 @@ def test_examples_that_cannot_be_shown_are_refused(given, said, source):
 
 def test_a_student_that_does_not_say_whether_it_has_learned_is_refused(source):
     student = Student()
-    del student.has_learned
+    student.has_learned = None
     with pytest.raises(ConfigurationError, match="whether"):
         MathTask(source, examples=SHOTS).evaluate(student)
     assert MathTask(source, examples=SHOTS, examples_for="always").evaluate(student)

@@ -163,8 +163,6 @@ def test_what_cannot_be_joined_is_refused(parts):
         compose(["task.tasks=[pocket_math]"])
     with pytest.raises(ConfigurationError, match="pocket_meth"):
         compose(["task.tasks=[pocket_meth,pocket_code]"])
-    with pytest.raises(ConfigurationError, match="sums"):
-        SeveralTasks({"sums": parts["sums"]})
     for options in (
         {"weights": {"sums": 1}},
         {"weights": {"sums": 1, "facts": 0}},

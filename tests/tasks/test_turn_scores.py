@@ -4,14 +4,6 @@ import pytest
 from dataenvgym.tasks.turn_scores import advantages, has_difference, turn_scores, turn_weights
 
 
-def test_a_named_turn_and_the_end_share_the_weight():
-    # scores [1, 0, .8]; from the back: .8, then .99 * .8 = .792, then 1 + .99 * .792 = 1.78408.
-    # divided by 1.78408: 1, .792 / 1.78408 = .44393, .8 / 1.78408 = .44841
-    assert turn_scores(3, [0], 0.8) == (1.0, 0.0, 0.8)
-    (found,) = turn_weights([(1.0, 0.0, 0.8)])
-    assert found == pytest.approx([1.0, 0.4439, 0.4484], abs=5e-5)
-
-
 def test_by_group_a_bad_end_weighs_less():
     # the largest of both is the good end's 1
     both = [turn_scores(3, [], final) for final in (0.1, 1.0)]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic
 
 from dataenvgym.events import ContextThreadPool
-from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TeacherInterface
+from dataenvgym.interfaces import SamplingParameters, TeacherInterface
 from dataenvgym.records import Conversation
 from dataenvgym.records.usage import NOTHING
 from dataenvgym.tasks.judging.panel import Judged
@@ -84,7 +84,7 @@ class Judge(Generic[VerdictT]):
         self, questions: Sequence[Conversation], known: Sequence[Mapping[str, VerdictT]], name: str
     ) -> list[Asking[VerdictT | Unscored] | None]:
         """One judge, asked for its verdicts; None where it need not be asked."""
-        judge = _Judge(self.teachers[name], self._purpose)
+        judge = TeacherSpeaker(self.teachers[name], self._purpose)
         asking = {
             i: judge_ask(
                 asked,
@@ -98,20 +98,8 @@ class Judge(Generic[VerdictT]):
             if name not in known[i]
         }
         said = asked_together([*asking.values()], {name: judge})
+        n_replies = sum(len(replies) for one in said for replies in one.usage.values())
         n_verdicts = sum(not isinstance(one.result, Unscored) for one in said)
-        count_malformed(judge.teacher, judge.n_replies - n_verdicts)
+        count_malformed(judge.teacher, n_replies - n_verdicts)
         found = dict(zip(asking, said, strict=True))
         return [found.get(i) for i in range(len(questions))]
-
-
-class _Judge(TeacherSpeaker):
-    """Counts the replies of the teacher."""
-
-    n_replies = 0
-
-    def predict(
-        self, conversations: Sequence[Conversation], sampling: SamplingParameters
-    ) -> Sequence[Reply | Failure]:
-        replies = super().predict(conversations, sampling)
-        self.n_replies += sum(isinstance(reply, Reply) for reply in replies)
-        return replies

@@ -17,7 +17,7 @@ from typing import Any
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.events import ContextThreadPool
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, can
-from dataenvgym.records import CompletedTaskInstance, Conversation, Model, TaskInstance
+from dataenvgym.records import CompletedTaskInstance, Conversation, TaskInstance
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.tool_formats import as_reply
 from dataenvgym.storage import publishing, write_json, write_jsonl, write_text
@@ -28,7 +28,7 @@ from dataenvgym.tasks.metrics.files import EvaluationFiles
 from dataenvgym.tasks.metrics.judged_samples import judge_samples
 from dataenvgym.tasks.metrics.metric import ERROR_RATE, Metric
 from dataenvgym.tasks.metrics.results import EvaluationResults, results_before, results_of
-from dataenvgym.tasks.metrics.samples import Judgment, Sample, judgments_of, tally_all
+from dataenvgym.tasks.metrics.samples import Judgment, Place, Sample, judgments_of, tally_all
 from dataenvgym.tasks.metrics.usage import COSTS, sum_costs
 from dataenvgym.tasks.rollouts import student_speakers
 from dataenvgym.tasks.rollouts.instance_rollout import BY_WORDS
@@ -101,12 +101,7 @@ def _difference(before: Conversation, completed: CompletedTaskInstance, *, left:
     return None
 
 
-class _Place(Model):
-    instance_id: str
-    sample: int
-
-
-class Rescored(Judgment, _Place):
+class Rescored(Judgment, Place):
     """A sample that was judged again.
 
     Attributes:

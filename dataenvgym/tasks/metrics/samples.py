@@ -14,6 +14,8 @@ from dataenvgym.records import CompletedTaskInstance, Conversation, Model, Score
 from dataenvgym.tasks.base import Task
 from dataenvgym.tasks.metrics.answers import answers_of, classes_of, sameness_of
 
+_KEPT = ("reward", "was_correct", "error", "fault", "scores")
+
 
 class Judgment(Model):
     """The result of a try; the fields are those of `CompletedTaskInstance`.
@@ -44,18 +46,26 @@ class Judgment(Model):
         return Judgment(**{name: getattr(self, name) for name in Judgment.model_fields})
 
 
-class Draw(Model):
-    """A try without its result.
+class Place(Model):
+    """Which try it is.
 
     Attributes:
         instance_id: the problem.
         sample: the number of the try, from 0.
-        seed: of the draw.
-        transcript: the whole conversation.
     """
 
     instance_id: str
     sample: int = Field(ge=0)
+
+
+class Draw(Place):
+    """A try without its result.
+
+    Attributes:
+        seed: of the draw.
+        transcript: the whole conversation.
+    """
+
     seed: int
     transcript: Conversation
 
@@ -70,27 +80,15 @@ class Sample(Judgment, Draw):
 
     def completed(self, instance: TaskInstance) -> CompletedTaskInstance:
         """The try as a completed instance."""
-        return CompletedTaskInstance(
-            instance=instance,
-            transcript=self.transcript,
-            reward=self.reward,
-            was_correct=self.was_correct,
-            error=self.error,
-            fault=self.fault,
-            note=self.note,
-            scores=self.scores,
-        )
+        kept = {name: getattr(self, name) for name in ("transcript", "note", *_KEPT)}
+        return CompletedTaskInstance(instance=instance, **kept)
 
 
 def judgments_of(task: Task, completed: Sequence[CompletedTaskInstance]) -> list[Judgment]:
     """The results of the tries, with their answers."""
     return [
         Judgment(
-            reward=c.reward,
-            was_correct=c.was_correct,
-            error=c.error,
-            fault=c.fault,
-            scores=c.scores,
+            **{name: getattr(c, name) for name in _KEPT},
             note="; ".join(filter(None, (c.note, note))) or None,
             answer_class=answer,
         )

@@ -26,8 +26,7 @@ def instances_of(
     """The task's problems, at most `limit`; None if the task has no `instances`.
 
     Raises:
-        ConfigurationError: if it has no `instances`, but several samples or a limit need them; or
-            if it has no problems at all.
+        ConfigurationError: if it has no `instances`, but several samples or a limit need them.
         InvalidInstanceError: if two problems have the same id.
     """
     tried = one_by_one(task)
@@ -37,19 +36,13 @@ def instances_of(
         raise ConfigurationError(
             f"{task.name} does not offer its instances, so --limit cannot be used"
         )
-    if instances is not None and not len(instances):
-        raise ConfigurationError(f"{task.name} has no problems to evaluate")
     check_ids(instances or (), f"task {task.name!r}")
-    _check_offered(task, instances, samples)
-    return None if instances is None else tuple(instances)[:limit]
-
-
-def _check_offered(task: Task, instances: Sequence[TaskInstance] | None, samples: int) -> None:
     if instances is None and samples > 1:
         raise ConfigurationError(
             f"samples is {samples}, and {task.name} has no `instances` and `make_environment` to "
             "draw several samples: give it these, as dataenvgym.tasks.Task has (or samples=1)"
         )
+    return None if instances is None else tuple(instances)[:limit]
 
 
 def check_samples(task: Task, samples: int, *, sign: str = "") -> None:
@@ -86,13 +79,9 @@ def draw_samples(
         retry_errors: also draw samples with an error again.
 
     Raises:
-        ConfigurationError: as `check_samples`, or for several samples of a task that does not
-            offer its instances.
         RunDirectoryError: if an existing file is damaged, or is about other problems.
     """
-    check_samples(task, samples)
     tried = one_by_one(task)
-    _check_offered(task, None if tried is None else instances, samples)
     if instances is None or tried is None:
         _evaluate_whole(files, task, predictor, retry_errors=retry_errors)
         return

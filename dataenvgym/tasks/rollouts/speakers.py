@@ -227,14 +227,9 @@ def _as_predictor(name: Any, model: Any) -> PredictorInterface:
             f"others has a speaker {name!r}, expected a name such as 'user' or 'judge', other than "
             f"{taken}"
         )
-    if isinstance(model, PredictorInterface):
-        return model
-    if isinstance(model, TeacherInterface):
+    if isinstance(model, TeacherInterface) and not isinstance(model, PredictorInterface):
         return TeacherSpeaker(model, name)
-    raise ConfigurationError(
-        f"the speaker {name!r} is a {type(model).__name__}, expected a predictor (with `predict`) "
-        "or a teacher (with `ask`)"
-    )
+    return expect(model, PredictorInterface, f"the speaker {name!r}")
 
 
 CURRENT, FORMER, UNTOUCHED = "current", "former", "untouched"

@@ -59,12 +59,8 @@ def test_the_task_compares_answers_that_differ_as_text(completed):
 
 
 def test_replies_with_other_calls_are_other_answers(completed):
-    one = completed("")
-    said = [
-        one.transcript[-1].model_copy(update={"tool_calls": (ToolCall(name=name),)})
-        for name in ("add", "add", "sub")
-    ]
-    tries = [one.model_copy(update={"transcript": (*one.transcript[:-1], m)}) for m in said]
-    first, second, third = (answer for answer, _ in answers_of(task_of(object()), tries))
-    assert first == second
-    assert first != third
+    asked, said = (one := completed("")).transcript
+    calls = [said.model_copy(update={"tool_calls": (ToolCall(name=n),)}) for n in ("add", "sub")]
+    tries = [one.model_copy(update={"transcript": (asked, call)}) for call in calls]
+    first, other = (answer for answer, _ in answers_of(task_of(object()), tries))
+    assert first != other

@@ -161,6 +161,11 @@ def test_rescoring_judges_the_same_conversations_and_shows_the_old_verdict(drawn
     assert (same.after.metrics[1].value, grader.asked) == (2, [])
 
 
+def test_the_metric_of_a_judge_without_one_is_refused(drawn, task):
+    with pytest.raises(ConfigurationError, match="judge, and"):
+        sum_up(drawn, task, METRICS, 2)
+
+
 def test_the_best_of_k_is_chosen_by_the_judge(drawn, task):
     metrics = parse_metrics(["accuracy", "judge", "best@1", "best@2"], 2)
     judged = judge_samples(drawn, judge(Grader(last_guess)), completed_of(drawn, 2), 2)

@@ -14,12 +14,11 @@ from dataenvgym.errors import (
 from dataenvgym.events import hearing_progress
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import PerformanceReport
-from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.adapted_task import task_of
 from dataenvgym.tasks.metrics import EvaluationFiles, draw_samples
 from dataenvgym.tasks.metrics.metric import parse_metrics
 from dataenvgym.tasks.metrics.results import completed_of, sum_up
-from dataenvgym.tasks.metrics.sampling import instances_of
+from dataenvgym.tasks.metrics.sampling import check_samples, instances_of
 
 
 def contents(files: EvaluationFiles) -> dict[str, bytes]:
@@ -77,14 +76,11 @@ def test_failed_calls_are_kept_apart_and_drawn_again_when_asked_for(task, guesse
     assert list(files.read_samples(2)) == list(whole.read_samples(2))
 
 
-def test_greedy_answers_are_all_equal(guess_task, guesser, tmp_path):
+def test_several_greedy_answers_are_refused(guess_task):
     task = guess_task(sampling=SamplingParameters())
-    files = EvaluationFiles(tmp_path, chunk=2)
     with pytest.raises(ConfigurationError, match="greedy"):
-        draw_samples(files, task, guesser(), task.instances, 2)
-    assert not files.is_begun
-    draw_samples(files, task, guesser(), task.instances, 1)
-    assert files.has(1)
+        check_samples(task, 2)
+    check_samples(task, 1)
 
 
 def namespace(**fields):
@@ -110,8 +106,6 @@ def test_a_task_that_offers_no_problems_is_evaluated_once(task, guesser, tmp_pat
     assert completed_of(files, 1) == task.evaluate(guesser())
     results = sum_up(files, task_of(Whole(task)), parse_metrics(None, 1), 1)
     assert results.metrics[0].n == 5
-    with pytest.raises(ConfigurationError, match="make_environment"):
-        draw_samples(files, task_of(Whole(task)), ScriptedPredictor(lambda c: "1"), None, 2)
 
 
 def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesser, tmp_path):
