@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,20 +25,6 @@ def test_the_workflow_calls_existing_targets():
     called = {target for text in steps for target in re.findall(r"^make ([\w-]+)$", text, re.M)}
     called |= set(jobs["check"]["strategy"]["matrix"]["target"])
     assert {"lint", "test", "docs", "test-slow"} <= called <= TARGETS
-
-
-def test_targets_modules_and_extras_that_the_pages_name_exist():
-    text = "\n".join(path.read_text() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
-    targets = set(re.findall(r"(?:`|^ {4})make ([a-z][\w-]*)", text, re.MULTILINE))
-    assert len(targets) > 10
-    assert targets <= TARGETS
-    modules = set(re.findall(r"python -m ((?:benchmarks|dataenvgym)[\w.]*)", text))
-    assert len(modules) > 3
-    assert [m for m in modules if find_spec(m) is None] == []
-    extras = set(re.findall(r"(?:dataenvgym|extra `?)\[([\w-]+)\]", text))
-    assert len(extras) > 3
-    known = read("setup.py").partition("extras_require={")[2].partition("},")[0]
-    assert extras <= set(re.findall(r'"([\w-]+)": \[', known))
 
 
 @pytest.mark.parametrize("name", GUIDES)

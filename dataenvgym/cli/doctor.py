@@ -6,17 +6,18 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dataenvgym.cli.console import Terminal
-from dataenvgym.errors import ConfigurationError, ExternalError, SandboxError
+from dataenvgym.errors import ExternalError
 from dataenvgym.runs.documents import Table, show
 from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
+    ExternalEnvironment,
     Variant,
     cache_directory,
     external_environment,
@@ -27,15 +28,22 @@ from dataenvgym.students.external.models import ExternalModel, external_models
 State = Literal["ok", "missing", "problem"]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check.
+class Look(NamedTuple):
+    """What the doctor looks at.
 
     Attributes:
-        state: "missing" if the default episode does not need it, "problem" if it does.
-        text: the finding.
-        way_out: a command, or other advice; None if nothing is needed.
+        at: says what is there; raises if it is not, or does not work.
+        way_out: a command, or other advice.
+        state: that of a failure: "problem" if the default episode needs it.
     """
+
+    at: Callable[[], str]
+    way_out: str
+    state: State = "missing"
+
+
+class Finding(NamedTuple):
+    """The result of one look; its way out is None if nothing is needed."""
 
     name: str
     state: State
@@ -60,171 +68,152 @@ _WORTH = {
                 "a real language model: 93 MB to download, half a minute, once"),
 }  # fmt: skip
 """What is worth a command: it, its effect, and what its installation costs."""
-_GB = 1e9
-_ROOM_FOR_ENVIRONMENTS = 15 * _GB
-_ROOM_FOR_RUNS = 0.5 * _GB
 
 
-def examine(runs_dir: Path) -> Iterator[Finding]:
+def parts(variant: Variant | None = None) -> dict[str, Look]:
+    """What `dataenvgym external` installs."""
+    environments = {name: external_environment(name, variant) for name in ENVIRONMENTS}
+    looks = {
+        name: Look(partial(environment_versions, each), each.how_to_install)
+        for name, each in environments.items()
+    }
+    for model in external_models().values():
+        looks[model.name] = Look(partial(model_license, model), model.how_to_install)
+    return looks
+
+
+def looks(runs_dir: Path) -> dict[str, Look]:
+    """All that is looked at, by its name."""
+    again = "install dataenvgym again"
+    disk = "choose another folder, or make room: it may take {} GB"
+    return {
+        "python": Look(lambda: f"{platform.python_version()} on {platform.machine()}", again),
+        "torch": Look(torch_build, again, "problem"),
+        "gpu": Look(gpus, "see the driver's own log, install a torch for CUDA, or keep the CPU"),
+        "pocket student": Look(pocket_student, again, "problem"),
+        "bubblewrap": Look(
+            bubblewrap, "apt-get install bubblewrap, or see docs/code.md; code tasks need it"
+        ),
+        "redis-server": Look(
+            lambda: subprocess.check_output(["redis-server", "--version"], text=True)[:22].strip(),
+            "apt-get install redis-server; only redis:// stores need it",
+        ),
+        "runs": Look(partial(room, runs_dir, 0.5), disk.format(0.5), "problem"),
+        "cache": Look(partial(room, cache_directory(), 15), disk.format(15)),
+        **parts(),
+        **{
+            package: Look(partial(version, package), f"pip install 'dataenvgym[{package}]'")
+            for package in _OPTIONAL
+        },
+    }
+
+
+def examine(looks: dict[str, Look]) -> Iterator[Finding]:
     """Yield all findings, each as soon as it is known."""
-    yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
-    yield torch_finding()
-    yield from gpu_findings()
-    yield student_finding()
-    yield sandbox_finding()
-    yield redis_finding()
-    yield room_finding("runs", runs_dir, _ROOM_FOR_RUNS, state="problem")
-    yield room_finding("cache", cache_directory(), _ROOM_FOR_ENVIRONMENTS, state="missing")
-    yield from map(environment_finding, ENVIRONMENTS)
-    yield from map(model_finding, external_models().values())
-    yield from map(optional_finding, _OPTIONAL)
+    for name, look in looks.items():
+        try:
+            yield Finding(name, "ok", look.at())
+        except Exception as error:  # noqa: BLE001  the doctor reports any error
+            yield Finding(name, look.state, str(error) or type(error).__name__, look.way_out)
 
 
-def what_next(findings: list[Finding]) -> list[tuple[str, str]]:
+def what_next(findings: Iterable[Finding]) -> list[tuple[str, str]]:
     """Commands worth running now, each with its effect."""
     found = {finding.name: finding for finding in findings}
-    if any(finding.state == "problem" for finding in findings):
+    if any(finding.state == "problem" for finding in found.values()):
         return []
     commands = [("dataenvgym run", "an agent teaches the pocket student, some minutes on a CPU")]
     for name, (command, effect, cost) in _WORTH.items():
-        if found[name].state == "ok":
-            commands.append((command, effect))
-        elif found[name].way_out:
-            commands.append((str(found[name].way_out), cost))
+        way_out = found[name].way_out
+        commands.append((command, effect) if way_out is None else (way_out, cost))
     return commands
 
 
-def torch_finding() -> Finding:
-    """Check torch, and whether it sees a GPU."""
-    try:
-        import torch
-    except (ImportError, OSError) as error:
-        return Finding("torch", "problem", f"cannot be loaded: {error}", "install dataenvgym again")
+def torch_build() -> str:
+    """Its version."""
+    import torch
+
     cuda = torch.version.cuda
-    text = f"{torch.__version__}, built for {f'CUDA {cuda}' if cuda else 'CPUs'}"
-    if torch.cuda.is_available():
-        return Finding("torch", "ok", f"{text}, sees {torch.cuda.device_count()} of the GPUs")
-    if not has_cuda():
-        return Finding("torch", "ok", text)
-    way_out = "install a torch build for CUDA, or keep predictor.device=cpu"
-    return Finding("torch", "missing", f"{text}, sees no GPU", way_out)
+    return f"{torch.__version__}, built for {f'CUDA {cuda}' if cuda else 'CPUs'}"
 
 
-def gpu_findings() -> Iterator[Finding]:
-    """One finding for each GPU, or one that says there is none."""
-    asked = "index,name,memory.total,memory.used"
+def gpus() -> str:
+    """A line for each GPU, which torch must see, too."""
+    asked = "--query-gpu=index,name,memory.total,memory.used"
+    command = ["nvidia-smi", asked, "--format=csv,noheader"]
     try:
-        answer = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=20,
-        ).stdout
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=20)
     except FileNotFoundError:
-        yield Finding("gpu", "ok", "none: everything runs on the CPU")
-        return
-    except (subprocess.SubprocessError, OSError) as error:
-        yield Finding("gpu", "missing", f"nvidia-smi failed: {error}", "see the driver's own log")
-        return
-    for line in answer.splitlines():
-        index, name, total, used = (part.strip() for part in line.split(","))
-        yield Finding(f"gpu {index}", "ok", f"{name}, {total}, {used} in use")
-
-
-def student_finding() -> Finding:
-    """Check that the pocket student can be loaded."""
-    name = "pocket student"
-    try:
+        return "none: everything runs on the CPU"
+    if has_cuda():
         import torch
 
-        from dataenvgym.students.pocket import student_path
-        from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
+        if not torch.cuda.is_available():
+            raise ExternalError("torch sees none of the GPUs")
+    return "\n".join(f"{line} in use" for line in done.stdout.splitlines())
 
-        folder = str(student_path())
-        load_tokenizer(folder)
-        model = load_base_model(folder, device=torch.device("cpu"), dtype=torch.float32)
-    except Exception as error:  # noqa: BLE001  the doctor reports any error
-        reason = f"cannot be loaded: {type(error).__name__}: {error}"
-        return Finding(name, "problem", reason, "install dataenvgym again")
+
+def pocket_student() -> str:
+    """Its size, once it is loaded."""
+    import torch
+
+    from dataenvgym.students.pocket import student_path
+    from dataenvgym.students.trainers.student import load_base_model, load_tokenizer
+
+    folder = str(student_path())
+    load_tokenizer(folder)
+    model = load_base_model(folder, device=torch.device("cpu"), dtype=torch.float32)
     size = sum(parameter.numel() for parameter in model.parameters())
-    return Finding(name, "ok", f"loads, {size / 1e6:.1f} million parameters")
+    return f"loads, {size / 1e6:.1f} million parameters"
 
 
-def room_finding(name: str, folder: Path, needed: float, *, state: State) -> Finding:
-    """Check that a folder is writable and has enough space."""
+def room(folder: Path, needed: float) -> str:
+    """The free space of a folder that is writable and has so many GB."""
     folder = folder.absolute()
     there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
-    if not os.access(there, os.W_OK):
-        return Finding(name, state, f"{folder} cannot be written to", "choose another folder")
-    free = shutil.disk_usage(there).free
-    text = f"{free / _GB:.0f} GB free in {folder}"
-    if free < needed:
-        return Finding(name, state, text, f"make room: it may take {needed / _GB:g} GB")
-    return Finding(name, "ok", text)
+    free = shutil.disk_usage(there).free / 1e9
+    writable = os.access(there, os.W_OK)
+    text = f"{free:.0f} GB free in {folder}{'' if writable else ', which cannot be written to'}"
+    if free < needed or not writable:
+        raise ExternalError(text)
+    return text
 
 
-def environment_finding(name: str, variant: Variant | None = None) -> Finding:
-    """Check that an external environment is installed, and its versions."""
-    environment = external_environment(name, variant)
-    if not environment.is_installed:
-        text = f"not installed ({environment.variant})"
-        return Finding(name, "missing", text, environment.how_to_install)
+def environment_versions(environment: ExternalEnvironment) -> str:
+    """Its packages, where it is installed."""
     versions = environment.versions()
-    told = ", ".join(
-        f"{package} {versions[package]}" for package in _TELLING if package in versions
-    )
-    return Finding(name, "ok", f"{told} ({environment.variant}), in {environment.folder}")
+    told = (f"{package} {versions[package]}" for package in _TELLING if package in versions)
+    return f"{', '.join(told)} ({environment.variant}), in {environment.folder}"
 
 
-def model_finding(model: ExternalModel) -> Finding:
-    """Check that a language model is installed."""
-    if not model.is_installed:
-        return Finding(model.name, "missing", f"not installed: {model.title}", model.how_to_install)
-    return Finding(model.name, "ok", f"{model.title}, {model.license}, in {model.folder}")
+def model_license(model: ExternalModel) -> str:
+    """Its title, license and folder, where it is installed."""
+    model.require()
+    return f"{model.title}, {model.license}, in {model.folder}"
 
 
-def optional_finding(package: str) -> Finding:
-    """Check that an optional package is installed."""
-    try:
-        return Finding(package, "ok", version(package))
-    except PackageNotFoundError:
-        return Finding(package, "missing", "not installed", f"pip install 'dataenvgym[{package}]'")
-
-
-def sandbox_finding() -> Finding:
-    """Check that bubblewrap is installed and runs a program, which code tasks need."""
+def bubblewrap() -> str:
+    """It runs a program."""
     from dataenvgym.sandbox import open_sandbox
 
-    way_out = "apt-get install bubblewrap, or see docs/code.md; code tasks need it"
-    try:
-        with open_sandbox("bubblewrap", workers=1) as sandbox:
-            result = sandbox.run("print(6 * 7)")
-    except (ConfigurationError, SandboxError) as error:
-        return Finding("bubblewrap", "missing", str(error), way_out)
+    with open_sandbox("bubblewrap", workers=1) as sandbox:
+        result = sandbox.run("print(6 * 7)")
     if result.text.strip() != "42":
-        return Finding("bubblewrap", "missing", f"a first program ended as {result!r}", way_out)
+        raise ExternalError(f"a first program ended as {result!r}")
     done = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, timeout=10)
-    return Finding("bubblewrap", "ok", f"{done.stdout.split()[-1]}, ran a program")
-
-
-def redis_finding() -> Finding:
-    """Check that redis-server is installed, which `redis://` stores and caches on it need."""
-    name, way_out = "redis-server", "apt-get install redis-server; only redis:// stores need it"
-    if (program := shutil.which(name)) is None:
-        return Finding(name, "missing", "not installed", way_out)
-    return Finding(name, "ok", program)
+    return f"{done.stdout.split()[-1]}, ran a program"
 
 
 _MARKS = {"ok": "ok", "missing": "-", "problem": "PROBLEM"}
 
 
-def findings_table(findings: Sequence[Finding]) -> Table:
+def findings_table(findings: Iterable[Finding]) -> Table:
     """The findings, each with its way out."""
     rows = [
-        (_MARKS[one.state], one.name, "\n".join(filter(None, (one.text, one.way_out))))
+        (_MARKS[one.state], one.name, one.text if (way := one.way_out or "") in one.text
+         else f"{one.text}\n{way}")
         for one in findings
-    ]
+    ]  # fmt: skip
     return Table(("", "", ""), rows, texts=3)
 
 
@@ -235,7 +224,7 @@ def doctor(
     """Show installed and missing parts, and what to run next."""
     console = Terminal()
     with console.status("looking"):
-        findings = list(examine(Path(runs_dir)))
+        findings = list(examine(looks(Path(runs_dir))))
     show([findings_table(findings), ""], console)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")

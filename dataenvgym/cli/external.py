@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from dataenvgym.cli.console import Terminal
-from dataenvgym.cli.doctor import environment_finding, findings_table, model_finding
+from dataenvgym.cli.doctor import examine, findings_table, parts
 from dataenvgym.errors import ConfigurationError, check_one_of
 from dataenvgym.runs.documents import show
 from dataenvgym.students.external.environments import (
@@ -42,9 +42,7 @@ def external(
     if action == "list":
         if name is not None:
             raise ConfigurationError(f"`external list` takes no name, found {name!r}")
-        environments = (environment_finding(each, variant) for each in ENVIRONMENTS)
-        models = map(model_finding, external_models().values())
-        show([findings_table([*environments, *models])], Terminal())
+        show([findings_table(examine(parts(variant)))], Terminal())
         return
     if name is None:
         raise ConfigurationError(f"nothing to install is named, expected one of {', '.join(names)}")

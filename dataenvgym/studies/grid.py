@@ -20,10 +20,9 @@ from typing import Any
 
 from dataenvgym.errors import ConfigurationError, shorten
 from dataenvgym.runs.config.composition import compose, keys_of
-from dataenvgym.runs.config.groups import Source, options_by_group
+from dataenvgym.runs.config.groups import Source, content_of_option, options_by_group
 from dataenvgym.runs.config.identity import short_name, task_name
 from dataenvgym.runs.config.overrides import Override, parse_overrides
-from dataenvgym.runs.config.suites import read_suite
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def _with_suite(
     if (chosen := typed.pop("suite", None)) is None:
         return texts, (), None
     name = chosen.value or ""
-    own, content = {}, read_suite(name, suites)
+    own, content = {}, content_of_option("suite", name, suites)
     if of_eval := next((key for key in ("suite", "samples", "metrics") if key in content), None):
         raise ConfigurationError(
             f"suite {name!r} sets {of_eval}, which a study does not have: it is a suite of "

@@ -2,18 +2,11 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
-from dataenvgym.cli.doctor import (
-    Finding,
-    examine,
-    gpu_findings,
-    redis_finding,
-    room_finding,
-    sandbox_finding,
-    what_next,
-)
+from dataenvgym.cli.doctor import Finding, examine, looks, what_next
 from tests.processes import python
 
 
@@ -32,55 +25,64 @@ def only(tmp_path, monkeypatch):
     return put
 
 
+def look(name, folder=Path("runs")):
+    """The finding of that name."""
+    (finding,) = examine({name: looks(folder)[name]})
+    return finding
+
+
 def test_a_redis_server_that_is_installed_is_found(only):
     only("redis-server", "exit 0")
-    assert redis_finding().state == "ok"
+    assert look("redis-server").state == "ok"
 
 
 def test_programs_that_are_not_there_or_do_not_work_are_missing_with_a_way_out(only):
     only("redis-server")
-    assert (redis_finding().state, redis_finding().text) == ("missing", "not installed")
-    finding = sandbox_finding()
+    assert look("redis-server").state == "missing"
+    finding = look("bubblewrap")
     assert finding.state == "missing"
     assert "needs the program bwrap" in finding.text
-    assert "apt-get install bubblewrap" in str(finding.way_out)
+    assert "apt-get install bubblewrap" in finding.way_out
     only("bwrap", "echo no namespaces >&2; exit 1")
-    finding = sandbox_finding()
-    assert finding.state == "missing"
-    assert "cannot make a sandbox on this machine" in finding.text
+    assert look("bubblewrap").state == "missing"
+    assert "cannot make a sandbox on this machine" in look("bubblewrap").text
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
 def test_bubblewrap_runs_a_program_or_says_why_not():
-    finding = sandbox_finding()
+    finding = look("bubblewrap")
     if finding.state == "ok":
         assert re.fullmatch(r"[\d.]+, ran a program", finding.text)
     else:
         assert "user namespaces" in finding.text
 
 
-def test_gpus_are_listed_with_their_memory_and_a_broken_driver_is_reported(only):
+def test_gpus_are_listed_with_their_memory_and_a_broken_driver_is_reported(only, monkeypatch):
     only("nothing")
-    assert [finding.state for finding in gpu_findings()] == ["ok"]  # the CPU will do
+    assert look("gpu").state == "ok"  # the CPU will do
+    monkeypatch.setattr("dataenvgym.cli.doctor.has_cuda", lambda: False)
     gpus = "0, NVIDIA H100, 81559 MiB, 1024 MiB\\n1, NVIDIA GB10, [N/A], [N/A]"
     only("nvidia-smi", f"printf '{gpus}\\n'")
-    assert list(gpu_findings()) == [
-        Finding("gpu 0", "ok", "NVIDIA H100, 81559 MiB, 1024 MiB in use"),
-        Finding("gpu 1", "ok", "NVIDIA GB10, [N/A], [N/A] in use"),
-    ]
+    first, second = look("gpu").text.splitlines()
+    assert first == "0, NVIDIA H100, 81559 MiB, 1024 MiB in use"
+    assert second == "1, NVIDIA GB10, [N/A], [N/A] in use"
     only("nvidia-smi", "exit 9")
-    (finding,) = gpu_findings()
-    assert finding.state == "missing"
-    assert "nvidia-smi failed" in finding.text
+    assert look("gpu").state == "missing"
+    assert "nvidia-smi" in look("gpu").text
+    monkeypatch.setattr("dataenvgym.cli.doctor.has_cuda", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    only("nvidia-smi", "exit 0")
+    assert "torch sees none" in look("gpu").text
 
 
-def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path):
+def test_a_full_disk_is_a_problem_for_runs_and_not_for_the_cache(tmp_path, monkeypatch):
     missing = tmp_path / "a" / "b"
-    assert room_finding("runs", missing, 1.0, state="problem").state == "ok"
-    too_much = room_finding("runs", missing, 1e18, state="problem")
-    assert too_much.state == "problem"
-    assert "make room" in str(too_much.way_out)
-    assert room_finding("cache", missing, 1e18, state="missing").state == "missing"
+    assert look("runs", missing).state == "ok"
+    full = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: full)
+    assert look("runs", missing).state == "problem"
+    assert "make room" in look("runs", missing).way_out
+    assert look("cache").state == "missing"
     assert not missing.exists()
 
 
@@ -99,7 +101,7 @@ def test_the_next_step_uses_installed_parts_or_installs_missing_ones():
 
 
 def test_everything_is_looked_at(tmp_path):
-    findings = {finding.name: finding for finding in examine(tmp_path / "runs")}
+    findings = {finding.name: finding for finding in examine(looks(tmp_path / "runs"))}
     assert {"python", "torch", "pocket student", "runs", "cache"} <= findings.keys()
     assert {"llamafactory", "vllm", "ray", "wandb"} <= findings.keys()
     assert {"bubblewrap", "redis-server"} <= findings.keys()

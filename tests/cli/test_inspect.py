@@ -59,11 +59,6 @@ def test_config_prints_that_of_other_commands_too(dataenvgym, of, given):
     assert all(line.count("#") for line in printed.splitlines() if line.startswith("seeds:"))
 
 
-def test_config_names_the_command_of_a_preset(dataenvgym):
-    way = r"dataenvgym config --of adapt experiment=seal_arc_llama32_1b"
-    dataenvgym.refuses(way, "config", "experiment=seal_arc_llama32_1b")
-
-
 def test_show_lists_the_teachers_calls_or_says_that_there_are_none(dataenvgym, run):
     dataenvgym.refuses("no teacher was asked in this run", "show", "r", "--calls")
     dataenvgym.refuses("leave out --iteration", "show", "r", "--calls", "--iteration", "1")
@@ -81,7 +76,6 @@ def test_the_same_command_writes_a_damaged_summary_again(dataenvgym, run, small,
 
 
 def test_without_a_run_those_that_there_are_are_listed(dataenvgym, folder):
-    dataenvgym.refuses("there are no runs in runs: `dataenvgym run` makes one", "show", "--wrong")
     for number in range(12):
         path = folder / "runs" / f"r{number}"
         (path / "iterations").mkdir(parents=True)

@@ -77,11 +77,3 @@ def test_a_run_on_a_task_without_a_test_split_ends_without_a_test_score(dataenvg
     options = ("agent=none", "episode.iterations=1", "name=r")
     assert dataenvgym("run", OWN[0], sources, OWN[2], *MY_STUDENT, *options).code == 0
     assert read_json(own / "runs" / "r" / "summary.json")["test_score_after"] is None
-
-
-def test_an_unknown_split_is_refused(dataenvgym, small, own):
-    assert (
-        "--split is 'al', expected one of"
-        in dataenvgym("eval", *OWN, *MY_STUDENT, "--split", "al").err
-    )
-    dataenvgym.refuses("PocketMathTask is not read from one file", "eval", *small, "--split", "all")

@@ -9,6 +9,9 @@ import pytest
 
 ADAPT = "adapt task=pocket_knowledge"
 STUDY = "study agent=random"
+STUDENT = "predictor=my_students.MyStudent"
+EVAL = f"eval {STUDENT} task.sampling.temperature=1.0"
+SERVE = f"serve-adaptation {STUDENT}"
 WRONG = [
     # (what is typed, words of the error)
     ("rnu", "'rnu' 'run'"),
@@ -24,6 +27,38 @@ WRONG = [
     ("report run --seed 1", "'--seed'"),
     ("eval --samples 10", "--samples KEY=VALUE"),
     ("eval --model openai/x", "--model KEY=VALUE"),
+    (f"{EVAL} samples=4 task.sampling.temperature=0.0", "task.sampling.temperature=1.0"),
+    (f"{EVAL} samples=4 metrics=[pass@5]", "k = 5"),
+    (f"{EVAL} samples=4 metrics=[pass@k]", "pass@5"),
+    (f"{EVAL} samples=0", "samples 0"),
+    (f"{EVAL} chunk=0", "chunk 0"),
+    (f"{EVAL} chunk=2.5", "chunk 2.5"),
+    (f"{EVAL} samples=2 seed=1", "task.sampling.seed=1"),
+    (f"{EVAL} smaples=2", "'samples'"),
+    (f"{EVAL} --split tset", "'test'"),
+    (f"{EVAL} --split all", "PocketMathTask"),
+    (f"{EVAL} --limit 0", "--limit 0"),
+    (f"{EVAL} --limit {10**20}", f"--limit {10**20}"),
+    (f"{EVAL} --limit many", "--limit 'many'"),
+    (f"{EVAL} --iteration 1", "--run"),
+    (f"{EVAL} --run nothing", "'nothing'"),
+    (f"{EVAL} --run a --adapter b", "allowed"),
+    (f"{EVAL} --fresh --retry-errors", "allowed"),
+    (f"{EVAL} --dry samples=0", "samples 0"),
+    ("eval model=openai/gpt --adapter a", "OpenAIPredictor learns"),
+    ("eval suite=teach-v1", "agent"),
+    ("eval suite=math task=pocket_math", "suite=math task=pocket_math"),
+    ("summary nowhere", "nowhere"),
+    ("attribute q", "'q'"),
+    ("attribute r --by skill --groups no.json", "allowed"),
+    ("show --wrong", "runs"),
+    ("compare a", "'a'"),
+    ("compare a --cluster skill", "--cluster"),
+    (f"{SERVE} --transport tcp", "'tcp'"),
+    (f"{SERVE} --port x", "--port 'x'"),
+    (f"{SERVE} --token-variable NO_SUCH", "NO_SUCH"),
+    (f"{SERVE} task=no_such", "no_such"),
+    ("config experiment=seal_arc_llama32_1b", "--of adapt"),
     ("list agnet", "'agent'"),
     ("external instal vllm", "'instal' 'install'"),
     ("external install", "named llamafactory, vllm"),

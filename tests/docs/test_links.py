@@ -10,15 +10,12 @@ from docs.generate.links import turned
     ("page", "source", "link", "expected"),
     [
         ("running.md", None, "../examples/study.py", "examples/study_py.md"),
-        ("running.md", None, "../examples", "examples/index.md"),
         ("running.md", None, "../CHANGELOG.md#a", "project/changelog.md#a"),
         ("running.md", None, "../README.md", "index.md"),
         ("running.md", None, "social.md#x", "social.md#x"),
         ("reference/index.md", None, "../../examples/study.py", "../examples/study_py.md"),
         ("project/changelog.md", "CHANGELOG.md", "docs/social.md#x", "../social.md#x"),
-        ("project/changelog.md", "CHANGELOG.md", "examples/study.py", "../examples/study_py.md"),
         ("running.md", None, "https://example.org/a.md", "https://example.org/a.md"),
-        ("running.md", None, "#here", "#here"),
         ("running.md", None, "../gone.md", "../gone.md"),
     ],
 )

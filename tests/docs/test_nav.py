@@ -10,7 +10,4 @@ def test_a_pattern_takes_the_pages_that_no_entry_names():
         {"B": "b.md"},
         "a_2.md",
     ]
-
-
-def test_the_first_pattern_takes_a_page():
     assert expanded(["a*.md", "*.md"], ["ab.md", "b.md"]) == ["ab.md", "b.md"]

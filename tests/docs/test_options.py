@@ -74,12 +74,6 @@ def test_an_option_links_its_bases_and_names_its_choices():
     assert "[`environment=skill_list`](environment.md#environment-skill_list)" in text
 
 
-def test_a_long_text_is_shown_below_its_table():
-    text = section("prompt", "records")
-    assert "````text\nYou write training data" in text
-    assert "| `prompt.system` | a text, below |" in text
-
-
 def test_the_overview_has_the_whole_default_configuration_and_the_options_of_evaluations():
     overview = option_pages()["reference/options.md"]
     block = re.findall(r"```yaml\n(.*?)```", overview, re.DOTALL)[-1]

@@ -253,7 +253,7 @@ def test_answers_are_exchanged_in_records_of_each_kind_that_has_one():
     [
         ("trap", "Did you mean 'traps'"),
         ("{traps: {}, hidden: {}}", "expected the name of one"),
-        ("{traps: {shares: 0.5}}", "Did you mean 'share'"),
+        ("{traps: {shares: 0.5}}", "traps.shares"),
         ("{interference: {pairs: {}}}", "pressure.interference.pairs"),
         ("{drift: {ratio: 1}}", "ratio is 1"),
         ("{traps: {skills: sum}}", "pressure.traps.skills"),

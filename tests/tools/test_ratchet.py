@@ -48,21 +48,12 @@ def packaged(root: Path, files: dict[str, str]) -> ratchet.Package:
     return ratchet.read(root, "house")
 
 
-def test_docstrings_comments_and_blank_lines_are_not_code(package):
+def test_lines_uses_and_models_are_counted(package, tmp_path):
     assert ratchet.code_lines(package[Path("house/shapes.py")]) == 14
-
-
-def test_a_text_that_is_no_docstring_is_code(tmp_path):
-    package = packaged(tmp_path, {"a.py": 'PROMPT = """a: 1\nb: 2\n"""\n'})
-    assert ratchet.code_lines(package[Path("house/a.py")]) == 3
-
-
-def test_a_private_function_or_method_with_one_use_is_counted(package):
     assert [line.split()[1] for line in ratchet.used_once(package)] == ["_once", "_method"]
-
-
-def test_a_model_that_one_place_builds_is_counted_also_by_an_inherited_base(package):
     assert ratchet.built_once(package) == ["Once"]
+    package = packaged(tmp_path, {"a.py": 'PROMPT = """a: 1\nb: 2\n"""\n'})
+    assert ratchet.code_lines(package[Path("house/a.py")]) == 3  # a text is no docstring
 
 
 def test_a_cycle_is_found_inside_functions_and_for_a_type_checker(tmp_path):
@@ -92,28 +83,11 @@ def test_a_long_literal_after_match_pins_a_sentence(line, count):
     assert ratchet.pinned(line.replace("MATCH", "match=")) == count
 
 
-@pytest.mark.parametrize(
-    ("path", "room"),
-    [
-        ("dataenvgym/teachers/teacher.py", "teachers"),
-        ("dataenvgym/errors.py", "records"),
-        ("dataenvgym/attic/box.py", "attic"),
-    ],
-)
-def test_a_file_is_in_the_room_of_its_folder(path, room):
-    assert ratchet.room_of(Path(path)) == room
-
-
-def test_a_count_above_its_record_or_without_one_is_named_with_both_numbers():
+def test_a_count_above_its_record_or_without_one_is_named_and_records_only_fall():
     found = ratchet.above({"cli": 3, "runs": 5, "attic": 1}, {"cli": 3, "runs": 4})
     assert found == ["runs: recorded 4, now 5", "attic: recorded 0, now 1"]
-
-
-def test_records_fall_and_never_rise():
-    assert ratchet.lowered({"cli": 2, "runs": 5}, {"cli": 3, "runs": 4, "gone": 1}) == {
-        "cli": 2,
-        "runs": 4,
-    }
+    lowered = ratchet.lowered({"cli": 2, "runs": 5}, {"cli": 3, "runs": 4, "gone": 1})
+    assert lowered == {"cli": 2, "runs": 4}
 
 
 @pytest.fixture
@@ -132,21 +106,12 @@ def command(tmp_path, monkeypatch):
     return run
 
 
-def test_the_check_fails_and_changes_nothing(command, capsys):
+def test_a_check_changes_nothing_an_update_lowers_and_a_raise_has_a_reason(command, capsys):
     assert command() == (1, {"recorded": {"cli": 3, "runs": 4}, "raised": []})
     assert "cli: recorded 3, now 5" in capsys.readouterr().out
-
-
-def test_an_update_lowers_and_still_fails_for_what_rose(command):
     assert command("--update") == (1, {"recorded": {"cli": 3, "runs": 2}, "raised": []})
-
-
-def test_a_raise_keeps_its_reason_in_the_file(command):
     raised = [{"name": "cli", "from": 3, "to": 5, "why": "a command for worlds"}]
-    expected = {"recorded": {"cli": 5, "runs": 4}, "raised": raised}
+    expected = {"recorded": {"cli": 5, "runs": 2}, "raised": raised}
     assert command("--raise", "cli", "a command for worlds") == (0, expected)
-
-
-def test_what_is_not_above_its_record_cannot_be_raised(command):
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit):  # it is not above its record
         command("--raise", "runs", "more room")

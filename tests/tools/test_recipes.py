@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.recipes import PAGE, files, main, recipes
+from tools.recipes import PAGE, main, recipes
 
 SHORT = """
 ## 1. A simulated student
@@ -29,27 +29,15 @@ def test_the_page_has_twelve_recipes_with_one_command_each_for_at_most_45_minute
     assert sum(one.minutes for one in found) <= 45
 
 
-def test_the_page_has_the_files_that_its_commands_name():
-    text = PAGE.read_text()
-    for name in files(text):
-        assert name.removesuffix(".py") in " ".join(
-            line for one in recipes(text) for line in one.lines
-        )
-
-
-def test_a_recipe_without_one_expectation_is_refused():
-    with pytest.raises(ValueError, match="recipe 1 has 0"):
-        recipes("## 1. Nothing\n\n    dataenvgym run\n")
-
-
 @pytest.mark.slow
 def test_a_score_out_of_its_spread_is_an_error(capsys):
     assert main([], SHORT.format(value="-1.0")) == 1
     assert "outside" in capsys.readouterr().out
 
 
-def test_a_command_that_fails_is_an_error(capsys):
-    assert (
-        main([], SHORT.format(value=".5").replace("echo begun", "echo no such thing; exit 3")) == 1
-    )
+def test_a_command_that_fails_and_a_recipe_without_one_expectation_are_errors(capsys):
+    failing = SHORT.format(value=".5").replace("echo begun", "echo no such thing; exit 3")
+    assert main([], failing) == 1
     assert "exit code 3: no such thing" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="recipe 1 has 0"):
+        recipes("## 1. Nothing\n\n    dataenvgym run\n")

@@ -8,11 +8,13 @@ lines above a key, and text after a value, which may continue in the same column
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,6 @@ from dataenvgym.runs.config.values import class_options, literal, sections
 
 WIDTH = 80
 _PACKAGE = "# @package "
-_ENTRY = re.compile(
-    r""" *(?P<key>[^\s:#-][^\s:]*):(?: +(?P<value>(?:"[^"]*"|'[^']*'|[^"'#]|(?<! )#|["'])*?))?"""
-    r"""(?: *(?<= )(?P<about>#.*))?"""
-)
 
 
 @dataclass
@@ -76,39 +74,35 @@ def read_comments(source: Source) -> Comments:
 
 @lru_cache(maxsize=256)
 def _read(file: Path, changed: int) -> Comments:
-    lines = file.read_text(encoding="utf-8").splitlines()
+    text = file.read_text(encoding="utf-8")
+    lines = text.splitlines()
     comments = Comments()
-    if lines and lines[0].startswith(_PACKAGE):
-        comments.package = lines.pop(0).removeprefix(_PACKAGE).split()[0]
-    while lines and lines[0].startswith("#"):
-        comments.head.append(_text(lines.pop(0)))
-    keys: list[tuple[int, str]] = []  # of the mappings around a line, with their columns
-    above: list[str] = []
-    behind, text_in = -1, -1  # the columns of a comment behind a value, and of a key with a text
-    for line in filter(str.strip, lines):
-        column, bare = len(line) - len(line.lstrip()), line.strip()
-        if column > text_in >= 0:
-            continue
-        text_in = -1
-        if bare.startswith("#"):
-            if column == behind:
-                comments.about[keys[-1][1]] += f" {_text(line)}"
-            else:
-                above.append(_text(line))
-            continue
-        behind = -1
-        if (match := _ENTRY.fullmatch(line)) is None:  # an item of a list
-            continue
-        keys = [(there, path) for there, path in keys if there < column]
-        keys.append((column, ".".join([*(path for _, path in keys[-1:]), match["key"]])))
-        if match["about"] is not None:
-            behind = match.start("about")
-            above.append(_text(match["about"]))
-        text_in = column if (match["value"] or "").startswith(("|", ">")) else -1
-        if about := [text for text in above if text]:
-            comments.about[keys[-1][1]] = " ".join(about)
-        above = []
+    if text.startswith(_PACKAGE):
+        comments.package = lines[0].removeprefix(_PACKAGE).split()[0]
+    for i, line in enumerate(takewhile(lambda line: line.startswith("#"), lines)):
+        comments.head += [] if line.startswith(_PACKAGE) else [_text(line)]
+        lines[i] = ""  # it is above no key
+    comments.about = dict(_about(yaml.compose(text, yaml.CSafeLoader), lines))
     return comments
+
+
+def _about(node: Any, lines: Sequence[str], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The comments of each key that has some, by its dotted name."""
+
+    def comments_of(lines: Iterable[str], column: int) -> Iterator[str]:
+        return takewhile(lambda line: line.startswith(f"{' ' * column}#"), lines)
+
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        path, at = f"{prefix}{key.value}", key.start_mark
+        found = [*comments_of(reversed(lines[: at.line]), at.column)][::-1]
+        end = value.end_mark if value.end_mark.line == at.line else key.end_mark
+        rest = lines[at.line][end.column :].lstrip(":|>-[{ ")
+        if rest.startswith("#"):  # it may continue in the same column
+            column = len(lines[at.line]) - len(rest)
+            found += [rest, *comments_of(lines[at.line + 1 :], column)]
+        if about := " ".join(filter(None, map(_text, found))):
+            yield path, about
+        yield from _about(value, lines, f"{path}.")
 
 
 def _text(line: str) -> str:
@@ -239,11 +233,6 @@ def _comment(text: str, indent: int) -> Iterator[str]:
 def _leaf(key: str, value: Any) -> list[str]:
     """The lines of a key with a plain value; a text of several lines is a block if possible."""
     if isinstance(value, str) and "\n" in value:
-        mark, text = "|" if value.endswith("\n") else "|-", value.removesuffix("\n").split("\n")
-        lines = [f"{key}: {mark}", *(f"  {line}" if line else "" for line in text)]
-        try:
-            if yaml.safe_load("\n".join(lines) + "\n") == {key: value}:
-                return lines
-        except yaml.YAMLError:
-            pass  # such as control characters, which need a quoted text
+        text = yaml.safe_dump(value, default_style="|", allow_unicode=True, width=math.inf)
+        return f"{key}: {text.removesuffix(chr(10))}".split("\n")
     return OmegaConf.to_yaml(OmegaConf.create({key: value})).rstrip("\n").split("\n")

@@ -47,6 +47,7 @@ from dataenvgym.runs.config.groups import (
     Source,
     config_folders,
     content_of,
+    content_of_option,
     layers,
     options_by_group,
     read_with_bases,
@@ -149,16 +150,10 @@ def _choices(
     groups = options_by_group(config_dir)
     choices = [o for o in parsed if o.key in groups]
     for choice in choices:
-        options = groups[choice.key]
-        if choice.value is not None and choice.value not in options:
-            raise ConfigurationError(
-                f"there is no {choice.text.lstrip('+')}.{did_you_mean(choice.value, options)} "
-                f"`dataenvgym list {choice.key}` shows all"
-            )
-        if choice.value is None and "@" not in choice.text:
-            raise ConfigurationError(f"{choice.text}: {choice.key} cannot be left out")
         if choice.value is not None:
-            content_of(options[choice.value])  # an error names the file
+            content_of_option(choice.key, choice.value, groups[choice.key])  # it is there
+        elif "@" not in choice.text:
+            raise ConfigurationError(f"{choice.text}: {choice.key} cannot be left out")
     return choices, [o for o in parsed if o.key not in groups]
 
 

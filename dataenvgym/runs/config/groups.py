@@ -29,7 +29,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from dataenvgym.errors import ConfigurationError
+from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.registration import config_directory
 
 ENTRY_POINTS = {
@@ -171,6 +171,20 @@ def content_of(source: Source) -> dict[str, Any]:
         return source.content
     stat = os.stat(source)
     return _parsed(source, stat.st_mtime_ns, stat.st_size)
+
+
+def content_of_option(group: str, name: str, options: Mapping[str, Source]) -> dict[str, Any]:
+    """Copy the plain values of an option.
+
+    Raises:
+        ConfigurationError: if there is no such option; as `content_of`.
+    """
+    if name not in options:
+        raise ConfigurationError(
+            f"there is no {group}={name}.{did_you_mean(name, options)} `dataenvgym list {group}` "
+            "shows all"
+        )
+    return {str(key): value for key, value in content_of(options[name]).items()}
 
 
 @lru_cache(maxsize=1024)

@@ -159,11 +159,9 @@ def task_overrides(text: str) -> list[str]:
             f"task.tasks is {text!r}, expected two or more different tasks, such as "
             "task.tasks=[pocket_math,pocket_knowledge]"
         )
-    return ["task=several", *(f"+task@task.tasks.{_key(name)}={name}" for name in names)]
-
-
-def _key(task: str) -> str:
-    return re.sub(r"\W", "_", task)
+    keys = (re.sub(r"\W", "_", name) for name in names)
+    each = (f"+task@task.tasks.{key}={name}" for key, name in zip(keys, names, strict=True))
+    return ["task=several", *each]
 
 
 def _parts(option: str, text: str) -> tuple[str, str, str]:

@@ -20,35 +20,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dataenvgym.errors import ConfigurationError, did_you_mean, shorten
-from dataenvgym.runs.config.groups import Source, content_of, options_by_group
+from dataenvgym.errors import ConfigurationError
+from dataenvgym.runs.config.groups import Source, content_of_option, options_by_group
 from dataenvgym.runs.config.overrides import quoted
 
-_OF_A_STUDY = ("agent", "environment", "episode", "quality", "skills")
 _WITH_SAMPLES = re.compile(r"(.+):(\d+)")
 _GIVEN = re.compile(r"[+~]*(?P<key>[^=]+)=(?P<value>.*)", re.DOTALL)
-
-
-def read_suite(
-    name: str, suites: Mapping[str, Source], expected: str = "overrides of a study"
-) -> dict[str, Any]:
-    """Read the values in a suite's file by key.
-
-    Args:
-        suites: the file of each suite.
-        expected: what its values should be, for messages.
-
-    Raises:
-        ConfigurationError: if there is no such suite, or its file has no keys.
-    """
-    if name not in suites:
-        raise ConfigurationError(
-            f"there is no suite={name}.{did_you_mean(name, suites)} The suites are: "
-            f"{', '.join(suites)}. One of your own is a file suite/NAME.yaml in --config-dir"
-        )
-    if not (content := content_of(suites[name])):
-        raise ConfigurationError(f"{suites[name]} is empty, expected {expected} by key")
-    return {str(key): value for key, value in content.items()}
 
 
 def evaluations_of(
@@ -57,7 +34,7 @@ def evaluations_of(
     """The overrides of each evaluation; those of a single one are returned as they are.
 
     Raises:
-        ConfigurationError: for an unknown suite, a suite within itself, a suite of a study, or if
+        ConfigurationError: for an unknown suite, a suite within itself or without a task, or if
             both tasks and a suite are typed.
     """
     level: dict[str, str] = {}
@@ -103,15 +80,8 @@ def _expanded(
             raise ConfigurationError(
                 f"suite {name!r} names itself ({' -> '.join((*within, name))}): take it out of one"
             )
-        content = read_suite(name, groups["suite"], "overrides of an evaluation")
-        studied = (key for key in content if re.split(r"[./]", key)[0] in _OF_A_STUDY)
-        if of_study := next(studied, None):
-            raise ConfigurationError(
-                f"suite {name!r} sets {of_study}, which an evaluation does not have: it is a suite "
-                f"of studies (dataenvgym study suite={name})"
-            )
-        inner_tasks = _listed(name, "task", content.pop("task", None))
-        inner_suites = _listed(name, "suite", content.pop("suite", None))
+        content = content_of_option("suite", name, groups["suite"])
+        inner_tasks, inner_suites = (_listed(content.pop(key, ())) for key in ("task", "suite"))
         if not inner_tasks and not inner_suites:
             raise ConfigurationError(
                 f"suite {name!r} names no task: its file needs one, such as task: [gsm8k:4]"
@@ -126,14 +96,9 @@ def _names(text: str) -> list[str]:
     return [name for part in text.strip("[]").split(",") if (name := part.strip(" '\""))]
 
 
-def _listed(suite: str, key: str, value: Any) -> list[str]:
-    names = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(name, str) for name in names):
-        raise ConfigurationError(
-            f"suite {suite!r}: {key} is {shorten(repr(value))}, expected names, such as "
-            f"{key}: [gsm8k:4, humaneval]"
-        )
-    return [one for name in names for one in _names(name)]
+def _listed(value: Any) -> list[str]:
+    names = value if isinstance(value, list | tuple) else [value]
+    return [one for name in names for one in _names(str(name))]
 
 
 def _written(key: str, value: Any, groups: Mapping[str, object]) -> str:

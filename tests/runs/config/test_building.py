@@ -23,13 +23,6 @@ from dataenvgym.students.predictors import InProcessPredictor, ScriptedPredictor
 from dataenvgym.tasks.base import attempts_for
 
 
-def test_the_default_task_is_pocket_math_with_the_options_of_the_files():
-    task = build_task(compose(["task.n_validation=30", "task.sampling.max_tokens=9"]))
-    assert isinstance(task, PocketMathTask)
-    assert len(task.instances) == 30
-    assert task.sampling.max_tokens == 9
-
-
 def test_a_task_gets_its_other_speakers_from_predictors_and_teachers(tmp_path):
     user = ("+teacher@task.others.user=vllm", "task.others.user.model=m")
     judge = ("+predictor@task.others.judge=openai", "task.others.judge.model=n")
@@ -42,7 +35,14 @@ def test_a_task_gets_its_other_speakers_from_predictors_and_teachers(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
+def test_task_student_and_agent_have_the_options_of_the_files():
+    config = compose(["task.n_validation=30", "trainer.lora_rank=3", "predictor.threads=1"])
+    task, student = build_task(config), build_predictor(config)
+    assert isinstance(task, PocketMathTask)
+    assert len(task.instances) == 30
+    assert isinstance(student, InProcessPredictor)
+    assert student.threads == student.trainer.threads == 1
+    assert student.trainer.config.lora_rank == 3
     agent = build_agent(compose(["agent=random", "seed=4"]))
     assert isinstance(agent, Agent)
     assert isinstance(agent.policy, RandomPolicy)
@@ -50,13 +50,6 @@ def test_the_agents_name_policy_engine_and_seed_come_from_the_files():
     assert (agent.name, agent.seed, agent.records_per_iteration) == ("random", 4, 300)
     other = build_agent(compose(["agent=random", "agent/policy=open_ended"]))
     assert isinstance(other.policy, OpenEndedPolicy)
-
-
-def test_the_predictor_gets_the_trainer_with_its_options():
-    student = build_predictor(compose(["trainer.lora_rank=3", "predictor.threads=1"]))
-    assert isinstance(student, InProcessPredictor)
-    assert student.threads == student.trainer.threads == 1
-    assert student.trainer.config.lora_rank == 3
 
 
 def test_the_environment_is_limited_to_the_iterations_and_writes_to_the_given_folder(tmp_path):

@@ -13,7 +13,6 @@ from dataenvgym.runs.config import compose
 from dataenvgym.runs.config.commented_yaml import describe
 from dataenvgym.runs.config.composition import chosen_options
 from dataenvgym.runs.config.groups import ENTRY_POINTS, options_by_group
-from dataenvgym.students.llama_factory import TrainingConfig
 
 
 def test_overrides_change_options_and_values_and_leave_no_trace():
@@ -67,14 +66,6 @@ def test_the_writer_of_self_edits_may_be_trained_by_llama_factory_beside_any_tra
         assert config.trainer == plain.trainer
         assert config.rest_em.trainer._target_ == "dataenvgym.students.trainers.LlamaFactoryTrainer"
         assert (config.rest_em.trainer.gpus, config.rest_em.trainer.use_rslora) == ([0, 1], False)
-
-
-def test_deepspeed_and_gpus_are_options_of_the_trainer():
-    choices = ["trainer/deepspeed=zero3", "trainer/devices=eight_gpus"]
-    trainer = OmegaConf.to_container(compose(["trainer=llama_factory", *choices]).trainer)
-    assert trainer["gpus"] == list(range(8))
-    config = TrainingConfig(deepspeed=trainer["deepspeed"])
-    assert config.options()["deepspeed"]["zero_optimization"]["stage"] == 3
 
 
 OF_LLAMA_FACTORY = ["trainer=llama_factory"]
@@ -131,13 +122,6 @@ def test_every_option_composes_and_its_first_line_describes_it(choice, monkeypat
     assert len(describe(options_by_group()[group][option])) > 8
 
 
-def test_a_suite_is_for_a_study():
-    with pytest.raises(ConfigurationError, match="teach"):
-        compose(["suite=teach-v1"])
-    with pytest.raises(ConfigurationError, match="Did you mean 'teach-v1'"):
-        compose(["suite=teach_v1"])
-
-
 def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_path):
     monkeypatch.setenv("DATAENVGYM_DATA", "/data")
     experiment = "experiment=dataenvgym_math_gemma2_2b"
@@ -152,26 +136,11 @@ def test_an_experiment_refuses_a_task_it_was_not_written_for(monkeypatch, tmp_pa
     assert compose(["experiment=mine", "task=pocket_math"], config_dir=tmp_path).seed == 3
 
 
-def test_a_group_that_the_chosen_option_does_not_use_is_refused():
-    with pytest.raises(ConfigurationError, match="agent/policy"):
-        compose(["agent=custom", "agent._target_=my.Agent", "agent/policy=random"])
-
-
-def test_a_value_has_a_type_that_the_option_takes():
-    for value in ("1", "0.5", "1e-3"):
-        assert compose([f"trainer.learning_rate={value}"]).trainer.learning_rate == float(value)
-    assert compose(["task=pocket_code", "task.limits.seconds=1.5"]).task.limits.seconds == 1.5
-    config = compose(["predictor=openai", "predictor.model=m", "predictor.api_key_variable=null"])
-    assert config.predictor.api_key_variable is None
-
-
 def test_your_own_files_are_listed_with_ours(tmp_path):
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "mine.yaml").write_text("# Mine\n_target_: my.Agent\nsize: 3\n")
     config = compose(["agent=mine", "agent.size=4"], config_dir=tmp_path)
     assert config.agent == {"_target_": "my.Agent", "size": 4}
-    with pytest.raises(ConfigurationError, match="Did you mean 'mine'"):
-        compose(["agent=mien"], config_dir=tmp_path)
     with pytest.raises(ConfigurationError, match="no folder"):
         compose(config_dir=tmp_path / "absent")
 
@@ -196,13 +165,6 @@ def test_the_chosen_options_name_one_file_of_each_group():
     )
 
 
-def test_threads_that_compose_the_same_choice_get_whole_configurations():
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda seed: compose([f"seed={seed}"]), range(32)))
-    assert [config.agent.seed for config in found] == list(range(32))
-    assert compose(["seed=9"]).agent.seed == 9
-
-
 def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
@@ -216,14 +178,11 @@ def test_one_choice_is_composed_once_and_each_caller_gets_a_copy(tmp_path, monke
     first.agent.parts.a = 7
     again = compose(["agent=mine", "seed=1"], config_dir=tmp_path)
     assert (again.agent.size, again.agent.parts, again.seed) == (3, {"a": 1}, 1)
+    with ThreadPoolExecutor(8) as pool:
+        given = ([f"seed={n}", "agent=mine"] for n in range(32))
+        found = pool.map(lambda each: compose(each, config_dir=tmp_path).seed, given)
+    assert list(found) == list(range(32))
     assert len(calls) == 1
     mine.write_text("# Mine\n_target_: my.Agent\nsize: 55\n")
     assert compose(["agent=mine"], config_dir=tmp_path).agent.size == 55
     assert len(calls) == 2
-
-
-def test_a_source_is_added_to_a_task_of_ones_own(tmp_path, monkeypatch):
-    (tmp_path / "own_task.py").write_text("def digits(sources): ...\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    config = compose(["task=own_task.digits", "+task.sources=numbers.jsonl"])
-    assert config.task.sources == "numbers.jsonl"

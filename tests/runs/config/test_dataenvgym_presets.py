@@ -27,42 +27,31 @@ AGENTS = "src/dataenvgym/gym/data_generation_agents"
 
 ALL = [
     ("environment.mode", "accumulate", "gym/accumulate_train_loop.py"),
-    ("trainer.cutoff_len", 1024, CONFIGS),
-    ("trainer.learning_rate", 1e-4, CONFIGS),
-    ("trainer.num_train_epochs", 3.0, CONFIGS),
-    ("trainer.lr_scheduler_type", "cosine", CONFIGS),
     ("trainer.warmup_steps", 0.1, CONFIGS),
-    ("trainer.effective_batch_size", 16, "trainable_predictors/common.py"),
     ("task.sampling.temperature", 0.0, OF_MATH),
 ]
 SETTINGS = {
     (MATH, "open_ended"): [
         *ALL,
-        ("student.path", "google/gemma-2-2b-it", f"{OF_MATH}/open_ended.py"),
         ("teacher.model", "gpt-4o-mini", f"{OF_MATH}/open_ended.py"),
         ("task.sampling.max_tokens", 350, f"{OF_MATH}/open_ended.py"),
         ("task.balance", ["level", "type"], "tasks/math/MATH/task.py: balanced_sampler"),
         ("task.examples", "math", f"{OF_MATH}/open_ended.py: prepare_few_shot_prompt"),
         ("task.examples_for", "base", f"{OF_MATH}/open_ended.py: prompt_formatter_for_base_model"),
-        ("task.per_cell", 50, f"{OF_MATH}/open_ended.py: val_balanced_subset_50"),
         ("agent.records_per_iteration", 120, f"{OF_MATH}/open_ended.py"),
         ("agent.engine.batch_size", 10, f"{OF_MATH}/open_ended.py: data_specs_per_llm_call"),
         ("agent.policy.together", 10, f"{OF_MATH}/open_ended.py: data_specs_per_llm_call"),
         ("agent.engine.examples_per_request", 3, f"{AGENTS}/math/baselines/open_ended.py"),
-        ("episode.iterations", 10, f"{OF_MATH}/open_ended.py: num_cycles"),
     ],
     (MATH, "skill_list"): [
-        ("task.per_cell", 10, f"{OF_MATH}/skill_list.py: val_balanced_subset_10"),
         ("agent.policy.per_skill", 10, f"{OF_MATH}/skill_list.py: hypotheses x specs"),
         ("agent.engine.hypotheses_prompt", "hypotheses", f"{AGENTS}/math/baselines/skill_list.py"),
-        ("episode.iterations", 3, f"{OF_MATH}/skill_list.py: num_cycles"),
     ],
     (MATH, "skill_tree"): [
         ("agent.policy.subskills", 2, f"{OF_MATH}/skill_tree.py: explore_action"),
         ("agent.policy.records_each", 30, f"{OF_MATH}/skill_tree.py: explore_action"),
         ("agent.policy.most_per_skill", 200, f"{OF_MATH}/skill_tree.py: max_data_for_skill"),
         ("agent.policy.widen", None, "every skill is explored"),
-        ("environment.generations_per_training", 2, "accumulation_iterations_per_cycle"),
         ("episode.iterations", 20, f"{OF_MATH}/skill_tree.py: 10 cycles of 2"),
     ],
     (MATH, "random"): [
@@ -71,7 +60,6 @@ SETTINGS = {
     ],
     (CODE, "open_ended"): [
         *ALL,
-        ("student.path", "meta-llama/Meta-Llama-3-8B-Instruct", f"{OF_CODE}/open_ended.py"),
         ("teacher.model", "gpt-4o", f"{AGENTS}/code/baselines/open_ended.py"),
         ("task.sampling.max_tokens", 2000, "trainable_predictors/code/vllm_predictor.py"),
         ("task.sources.validation.files", ["test2.jsonl"], "tasks/code/livecodebench_task.py"),
@@ -79,11 +67,9 @@ SETTINGS = {
         ("agent.policy.per_error", 5, f"{OF_CODE}/open_ended.py"),
         ("agent.engine.examples_per_request", 1, f"{AGENTS}/code/baselines/open_ended.py"),
         ("agent.engine.solution_prompt", "code_solution", "answer_code_generation_question"),
-        ("episode.iterations", 5, f"{OF_CODE}/open_ended.py"),
     ],
     (CODE, "skill_list"): [
         ("agent.policy.per_skill", 5, f"{OF_CODE}/skill_list.py"),
-        ("episode.iterations", 20, f"{OF_CODE}/skill_list.py: num_cycles"),
     ],
     (CODE, "skill_tree"): [
         ("agent.policy.subskills", 2, f"{OF_CODE}/skill_tree.py"),
@@ -91,7 +77,6 @@ SETTINGS = {
         ("agent.policy.most_per_skill", 200, f"{OF_CODE}/skill_tree.py"),
         ("agent.engine.examples_per_request", 3, f"{AGENTS}/code/baselines/skill_tree.py"),
         ("environment.generations_per_training", 1, f"{OF_CODE}/skill_tree.py: run_episode"),
-        ("episode.iterations", 10, f"{OF_CODE}/skill_tree.py"),
     ],
     (CODE, "random"): [
         ("agent.records_per_iteration", 50, f"{AGENTS}/code/baselines/random.py"),
@@ -104,14 +89,8 @@ SETTINGS = {
         ],
         ("teacher.model", "gpt-4o", f"{AGENTS}/tool_use/baselines/open_ended.py"),
         ("task.sampling.max_tokens", 256, "trainable_predictors/tool_use/vllm_predictor.py"),
-        ("task.examples", "plans_code", "tasks/tool_use/mnms/prompts.py: CODE_DEMO_EXAMPLES"),
-        ("task.examples_for", "always", "trainable_predictors/tool_use: the same prompt to train"),
-        ("task.form", "code", 'tasks/tool_use/mnms/task.py: plan_format="code"'),
-        ("task.sources.validation.split", "test_human_verified", "tasks/tool_use/mnms/task.py"),
-        ("task.sources.test.split", "test_human_verified_filtered", "tasks/tool_use/mnms/task.py"),
         ("agent.policy.per_error", 2, f"{OF_PLANS}/open_ended.py"),
         ("agent.records_per_iteration", 60, f"{OF_PLANS}/open_ended.py"),
-        ("episode.iterations", 10, f"{OF_PLANS}/open_ended.py"),
     ],
     (PLANS, "skill_list"): [
         ("agent.policy.per_skill", 2, f"{OF_PLANS}/skill_list.py"),

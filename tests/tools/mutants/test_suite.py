@@ -90,24 +90,10 @@ def outcomes(tmp_path_factory):
     return found
 
 
-def test_probes_tell_who_comes_by_also_in_fixtures_and_programs(outcomes):
+def test_probes_tell_who_comes_by_and_faults_reach_programs_and_end_endless_runs(outcomes):
     passed, failed, came_by = outcomes["probed"]
-    assert len(passed) == 4
-    assert failed == set()
-    assert came_by == {"test_price", "test_program"}
-
-
-def test_a_fault_also_reaches_the_programs_that_tests_start(outcomes):
+    assert (len(passed), failed, came_by) == (4, set(), {"test_price", "test_program"})
     assert outcomes["dear"] == [set(), {"test_program"}, set()]
-
-
-def test_a_run_may_stop_at_the_first_test_that_fails(outcomes):
-    assert outcomes["stops"] == [set(), {"test_price"}, set()]
-
-
-def test_only_the_named_tests_run(outcomes):
+    assert outcomes["stops"] == [set(), {"test_price"}, set()]  # at the first test that fails
     assert outcomes["unseen"] == [{"test_closed"}, set(), set()]
-
-
-def test_a_run_that_does_not_end_has_failed(outcomes):
     assert outcomes["endless"][1]

@@ -13,21 +13,14 @@ SECONDS = {NEAR + "one": 1, NEAR + "two": 2, DEAR + "three": 14, FAR + "four": 0
 FILE = "dataenvgym/runs/shops.py"
 
 
-def test_a_fault_meets_tests_that_come_by_those_of_its_room_first_then_others_of_their_files():
+def test_a_fault_meets_tests_that_come_by_its_rooms_first_within_the_budget():
     suite = Outcome(SECONDS, (), {"7": [FAR + "four", DEAR + "three", NEAR + "two"]})
     expected = [NEAR + "two", DEAR + "three", FAR + "four", NEAR + "one"]
-    assert choose(FILE, suite, "7") == expected
-    assert choose(FILE, suite, "8") == []
-
-
-def test_tests_of_a_fault_fit_the_budget():
+    assert (choose(FILE, suite, "7"), choose(FILE, suite, "8")) == (expected, [])
     dear = {**SECONDS, NEAR + "two": 100.0}
     chosen = choose(FILE, Outcome(dear, (), {"7": [*dear]}), "7")
     assert chosen == [DEAR + "three", NEAR + "one", "tests/d.py", FAR + "four"]
-
-
-def test_a_fault_of_code_in_a_sandbox_meets_tests_of_sandboxes():
-    test = "tests/sandbox/test_limits.py::test_time"
+    test = "tests/sandbox/test_limits.py::test_time"  # of code in a sandbox
     suite = Outcome({**SECONDS, test: 1.0}, (), {})
     assert choose("dataenvgym/sandbox/inside/limits.py", suite, "7") == [test]
 

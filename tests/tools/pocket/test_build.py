@@ -11,7 +11,6 @@ from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
-from dataenvgym.students.pocket import student_path, students
 from tools.pocket.build import build
 from tools.pocket.curriculum import Curriculum
 from tools.pocket.recipes import POCKET_SOCIAL_V1, POCKET_TOOLS_V1, POCKET_V2, STUDENTS
@@ -47,18 +46,15 @@ def test_the_curriculum_never_shows_operands_of_the_evaluation():
     assert {math.split_of(operands) for operands in numbers} == {"train"}
 
 
-def test_the_curriculum_of_tools_never_shows_operands_of_the_evaluation():
-    strong = POCKET_TOOLS_V1.stages[-1].strong
-    exercises = Curriculum(POCKET_TOOLS_V1, strong=strong).draw(500, derive_rng(0, "test"))
-    operands = [POCKET_TOOLS.operands_in(e.question) for e in exercises]
-    assert {POCKET_TOOLS.split_of(each) for each in operands} == {"train"}
-
-
-def test_the_curriculum_of_social_life_never_shows_operands_of_the_evaluation():
-    strong = POCKET_SOCIAL_V1.stages[-1].strong
-    exercises = Curriculum(POCKET_SOCIAL_V1, strong=strong).draw(500, derive_rng(0, "test"))
-    operands = [POCKET_SOCIAL.operands_in(e.question) for e in exercises]
-    assert {POCKET_SOCIAL.split_of(each) for each in operands} == {"train"}
+@pytest.mark.parametrize(
+    ("student", "family"), [(POCKET_TOOLS_V1, POCKET_TOOLS), (POCKET_SOCIAL_V1, POCKET_SOCIAL)]
+)
+def test_the_curriculum_of_a_family_never_shows_operands_of_the_evaluation(student, family):
+    exercises = Curriculum(student, strong=student.stages[-1].strong).draw(
+        500, derive_rng(0, "test")
+    )
+    operands = [family.operands_in(e.question) for e in exercises]
+    assert {family.split_of(each) for each in operands} == {"train"}
 
 
 def test_the_weak_skills_of_social_life_are_those_with_a_bad_habit():
@@ -73,14 +69,6 @@ def test_the_controller_shows_a_weak_skill_only_while_it_is_too_weak():
     curriculum.adjust(dict.fromkeys(WEAK, 0.1) | {"odds": 0.5})
     assert curriculum.weak_rates["odds"] == 0.0
     assert curriculum.weak_rates["flipped"] > first
-
-
-@pytest.mark.parametrize("name", STUDENTS)
-def test_the_shipped_students_are_small_and_whole(name):
-    names = {p.name for p in student_path(name).iterdir()}
-    assert {"model.safetensors", "config.json", "tokenizer.json", "chat_template.jinja"} <= names
-    assert sum(p.stat().st_size for p in student_path(name).iterdir()) < 5_000_000
-    assert students()[name] == student_path(name)
 
 
 @pytest.mark.slow
