@@ -4,11 +4,14 @@ A fault of a tool is the code of one more tool; a fault of a problem is one more
 """
 
 import importlib
+import json
 import sys
 
 import pytest
 
 from dataenvgym.domains.tool_use.audit import audit
+from dataenvgym.domains.tool_use.task import ToolUseTask
+from dataenvgym.errors import ConfigurationError, UnparsableAnswerError
 from dataenvgym.records import TaskInstance
 from tests.domains.tool_use.planted_faults import CLEAN, TOOL_FAULTS, module_of
 
@@ -37,6 +40,7 @@ def problem(id, gold=(), said=None, instruction="Please do it.", **data):
 
 
 LEND = call("lend", book_id="book_1", reader="cleo")
+READER = call("reader_of", book_id="book_5")
 IN_BOOK_1 = {"book_id": "book_1"}
 HAS = {"check": "has", "arguments": {"book_id": "book_1", "reader": "cleo"}}
 SOUND = [
@@ -49,11 +53,18 @@ SOUND = [
 ]
 
 
+TRIED = {"problems": 4, "random calls": 200, "extra writes": 24, "extreme calls": 80,
+         "constant replies": 3, "mutations": 3}  # fmt: skip
+
+
 def test_a_clean_world_with_sound_problems_has_no_findings(made, recwarn):
     done = audit(made("clean_library", CLEAN).Library(), SOUND)
     assert done.violations == []
     assert done.tried["calls in another process"] > 200
     assert not recwarn.list
+    tried = {what: done.tried[what] for what in TRIED}
+    assert tried == TRIED
+    assert done.tried["changed arguments"] >= 20
 
 
 FEW = ("today", "remember", "dice", "token", "hash_seed", "own_list", "overflow", "crash",
@@ -111,6 +122,10 @@ PROBLEM_FAULTS = {
     "words of the policy": ("said", [LEND], {"said": ["two weeks"]}),
     "words of every answer": ("said", [LEND], {"said": ["Done"]}),
     "yes or no": ("said", [LEND], {"said": ["yes"]}),
+    "a list says it": ("constant reply", [call("reader_of", book_id="book_7")], {"said": ["bob"]}),
+    "the policy says it": ("constant reply", [READER], {"said": ["two weeks"]}),
+    "another reply says it": ("constant reply", [READER], {"said": ["20 days"]}),
+    "what a write beside it may do": ("extra write", [LEND], asserting("has", **HAS["arguments"])),
     "two ids": ("order", [call("wish", reader="gina"), call("wish", reader="hugo")], {}),
 }
 OF_THE_VERIFIER = {
@@ -161,17 +176,60 @@ def test_every_planted_fault_of_a_check_is_found(made):
         assert any(v.problem == name and v.check == check and part in v.detail for v in found), name
 
 
-@pytest.mark.usefixtures("one_process")
-@pytest.mark.parametrize("seconds", ["counter", "time"])
-def test_a_first_state_that_differs_is_found(made, seconds):
-    value = {"counter": "next(counter)", "time": "time.time_ns()"}[seconds]
-    source = f"""{CLEAN}
-class Faulty(Library):
+CHANGING = {
+    "initial()": """
     def initial(self):
-        return Shelf(books={{"book_1": {{"days": {value}}}}})
-"""
+        return Shelf(books={"book_1": {"days": next(counter)}})
+""",
+    "the gold calls have other results or another state": """
+    @tool(writes=True)
+    def lend(self, book_id: str, reader: str) -> str:
+        \"\"\"Lend a book.\"\"\"
+        self.state.notes += (str(datetime.datetime.now()),)
+        return "lent"
+""",
+}
+
+
+@pytest.mark.usefixtures("one_process")
+@pytest.mark.parametrize("finding", CHANGING)
+def test_a_first_state_or_two_replays_that_differ_are_found(made, finding):
+    source = f"{CLEAN}\n\nclass Faulty(Library):{CHANGING[finding]}"
     found = audit(made("changing_library", source).Faulty(), SOUND[:1]).violations
-    assert any(v.check == "same twice" and "initial()" in v.detail for v in found)
+    assert any(v.check == "same twice" and finding in v.detail for v in found)
+
+
+@pytest.mark.usefixtures("one_process")
+def test_problems_that_random_calls_solve_are_found(made):
+    """Random calls reach what is asked for: two states only."""
+    source = f"""{CLEAN}
+class Switch(World[Shelf]):
+    name = "library"
+
+    def initial(self):
+        return Shelf(books={{}})
+
+    @tool(writes=True)
+    def switch(self, on: bool) -> str:
+        \"\"\"Switch.\"\"\"
+        self.state.weight = float(on)
+        return "done"
+"""
+    twenty = [problem(f"p{n}", [call("switch", on=False)]) for n in range(20)]
+    found = audit(made("switches", source).Switch(), twenty).violations
+    assert {each.check for each in found} == {"random calls"}
+
+
+@pytest.mark.usefixtures("one_process")
+def test_problems_are_audited_on_request_and_a_world_must_show_its_state(made, tmp_path):
+    library, path = made("clean_library", CLEAN).Library, tmp_path / "problems.jsonl"
+    path.write_text(json.dumps({"id": "idle", "instruction": "Look.", "gold": [READER]}))
+    assert len(ToolUseTask(library(), {"validation": path}).instances) == 1
+    with pytest.raises(UnparsableAnswerError, match="idle"):
+        _ = ToolUseTask(library(), {"validation": path}, audit=True).instances
+    hidden = type("Hidden", (library,), {"shows_state": False})
+    with pytest.raises(ConfigurationError, match="does not show its state"):
+        audit(hidden(), SOUND)
 
 
 @pytest.mark.usefixtures("one_process")

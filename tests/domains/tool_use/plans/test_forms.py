@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -184,10 +183,3 @@ def test_odd_values_are_read_and_can_be_written_again(form, value):
     (step,) = form.read(said).plan
     assert str(step.args["x"]).encode()
     assert form.read(form.write((step,))).plan == (step,)
-
-
-@pytest.mark.parametrize("unit", ["x = [x, x]\n", "x = f'{x}{x}'\n", "x = f(a=x, b=x)\n"])
-def test_a_program_whose_values_double_is_read_in_time(unit):
-    begin = time.process_time()
-    read("code", unit * 5_000)
-    assert time.process_time() - begin < 4
