@@ -27,7 +27,6 @@ from dataenvgym.domains.orchestrate.pocket import (
     PocketOrchestrateTask,
 )
 from dataenvgym.domains.orchestrate.policies import FixedOrchestrator
-from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.domains.orchestrate.tiers import parse_tiers
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, SamplingParameters
 from dataenvgym.records import Conversation, Message, TaskInstance
@@ -110,12 +109,18 @@ class Bare(TaskEnvironment):
         return Outcome(messages=(Message(role="user", content="go on"),), done=False)
 
 
+class LongTexts:
+    """A retriever that finds long texts for each query."""
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        return [f"{query} {i}: " + "x" * 1_500 for i in range(k)]
+
+
 def steps(rounds: int = 5) -> dict[str, Any]:
     """Steps per second of processor time of both environments, in turns."""
     names = ("search-3", "reasoner-3", "answer-1")
     tiers = parse_tiers({name: {"accuracy": 1.0} for name in names})
-    found = ScriptedRetriever(lambda query, k: [f"{query} {i}: " + "x" * 1_500 for i in range(k)])
-    domain = OrchestrateDomain(tiers, retriever=found, max_turns=TURNS)
+    domain = OrchestrateDomain(tiers, retriever=LongTexts(), max_turns=TURNS)
     instances = [
         TaskInstance(id=str(i), task="t", instruction=f"Who won game {i}?", answer="Denver")
         for i in range(ORCHESTRATIONS)

@@ -1,7 +1,7 @@
 """Orchestration: requests that a student solves by calling other models, each with a price.
 
 tiers          the models behind the tools: price, latency, servers, or a stated accuracy
-retrievers     what a search finds: BM25 over a folder, servers, or a script
+retrievers     what a search finds: BM25 over a folder, or servers
 calls          results of calls as messages, and the account of what they cost
 preferences    what a user wants, and how well it was kept
 environment    one request, turn by turn, and the context of each turn

@@ -22,7 +22,6 @@ from pydantic import PositiveInt
 from dataenvgym.domains.orchestrate.calls import Result
 from dataenvgym.domains.orchestrate.domain import OrchestrateDomain, call_of
 from dataenvgym.domains.orchestrate.environment import GradedBy, OrchestrateEnvironment, tool_of
-from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.domains.orchestrate.task import OrchestratedTask, OrchestrationOptions
 from dataenvgym.domains.orchestrate.tiers import Tier, parse_tiers
 from dataenvgym.interfaces import SamplingParameters
@@ -60,10 +59,6 @@ class RequestSkill:
     phrasings: tuple[str, ...]
     calls: tuple[str, ...]
     symbol: str
-
-    @property
-    def is_about_place(self) -> bool:
-        return self.category == "lookup"
 
 
 _EASY, _HARD, _LOOKUP = ("answer-4",), ("answer-1",), ("search-3", "answer-4")
@@ -109,7 +104,7 @@ class Request:
 
     @property
     def answer(self) -> str:
-        if self.skill.is_about_place:
+        if self.skill.category == "lookup":
             return _fact(self.skill.name, self.operands[0])
         a, b = map(int, self.operands)
         return str({"sum": a + b, "larger": max(a, b), "product": a * b, "remainder": a % b}[
@@ -130,27 +125,27 @@ def _fact(what: str, place: str) -> str:
     return str(1000 + crc32(f"{what} {place}".encode()) % 9000)
 
 
-def _document(query: str, k: int) -> Sequence[str]:
-    """The document about the place in a query, if any; the scripted search of pocket problems."""
-    return [
-        f"{place}: the code is {_fact('code', place)}, the height {_fact('height', place)}."
-        for place in re.findall(PLACE, query)[:k]
-    ]
+class PlaceRetriever:
+    """Finds the document about each place in a query."""
+
+    def search(self, query: str, k: int) -> Sequence[str]:
+        """See `Retriever`."""
+        return [
+            f"{place}: the code is {_fact('code', place)}, the height {_fact('height', place)}."
+            for place in re.findall(PLACE, query)[:k]
+        ]
 
 
 class PocketOrchestrate(PocketFamily[Request]):
     """The family of pocket orchestration."""
 
     name = "pocket_orchestrate"
+    skills = SKILLS
     tools: tuple[Tool, ...] = tuple(tool_of(name, OFFERED) for name in ("search", "answer"))
-
-    @property
-    def skills(self) -> Mapping[str, RequestSkill]:
-        return SKILLS
 
     def pose(self, skill: str, split: Split, rng: np.random.Generator) -> Request:
         while True:
-            if SKILLS[skill].is_about_place:
+            if SKILLS[skill].category == "lookup":
                 parts = [p[int(rng.integers(len(p)))] for p in (_PLACES, _MIDDLES, _ENDS)]
                 operands: tuple[str, ...] = ("".join(parts),)
             else:
@@ -160,7 +155,7 @@ class PocketOrchestrate(PocketFamily[Request]):
 
     def find(self, question: str) -> tuple[Request, str] | None:
         for skill in _SKILLS:
-            operand = PLACE if skill.is_about_place else _NUMBER
+            operand = PLACE if skill.category == "lookup" else _NUMBER
             for phrasing in skill.phrasings:
                 form = re.sub(r"\\{[ab]\\}", "(OPERAND)", re.escape(phrasing))
                 form = form.replace("OPERAND", operand)
@@ -179,12 +174,15 @@ class PocketOrchestrate(PocketFamily[Request]):
         return {**super().fields(problem, question, rng), "data": {"gold": [*problem.skill.calls]}}
 
     def steps(self, problem: Request) -> Conversation:
-        if not problem.skill.is_about_place:
+        if problem.skill.category != "lookup":
             return ()
         search = HERMES.parse(call_of(problem.skill.calls[0], TIERS))
         query = problem.worded(problem.skill.phrasings[0])
         found = Result(
-            tool="search", tier="search-3", query=query, documents=tuple(_document(query, 1))
+            tool="search",
+            tier="search-3",
+            query=query,
+            documents=tuple(PlaceRetriever().search(query, 1)),
         )
         return (search, found.message())
 
@@ -211,7 +209,7 @@ class PocketOrchestrate(PocketFamily[Request]):
 
 def _right_calls(skill: RequestSkill, *, is_informed: bool) -> list[list[str]]:
     """The calls of a message that are right for a request, with or without its document."""
-    if skill.is_about_place and not is_informed:
+    if skill.category == "lookup" and not is_informed:
         return [["search-3"], ["search-3", "answer-4"], ["search-3", "answer-1"]]
     return [["answer-1"]] if skill.category == "hard" else [["answer-4"], ["answer-1"]]
 
@@ -222,9 +220,7 @@ POCKET_ORCHESTRATE = PocketOrchestrate()
 class PocketOrchestrateDomain(OrchestrateDomain):
     """Requests that it can solve by itself, so that it can judge records on them."""
 
-    @property
-    def family(self) -> PocketOrchestrate:
-        return POCKET_ORCHESTRATE
+    family = POCKET_ORCHESTRATE
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The request of the family that a record answers, or None."""
@@ -273,8 +269,8 @@ class PocketOrchestrateTask(OrchestratedTask):
     @takes(PocketOrchestrateOptions)
     def __init__(self, options: PocketOrchestrateOptions) -> None:
         tiers = parse_tiers(options.tiers, TIERS)
-        retriever = ScriptedRetriever(_document)
-        domain = self.make_domain(options, tiers, kind=PocketOrchestrateDomain, retriever=retriever)
+        kind, retriever = PocketOrchestrateDomain, PlaceRetriever()
+        domain = self.make_domain(options, tiers, kind=kind, retriever=retriever)
         source = POCKET_ORCHESTRATE.source(options.sizes, seed=options.seed)
         self.set_up(source, domain, options)
 

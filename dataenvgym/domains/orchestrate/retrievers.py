@@ -1,8 +1,8 @@
-"""Retrievers: they find texts for a query, in a folder, through a server, or from a script."""
+"""Retrievers: they find texts for a query, in a folder or through a server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from http.client import HTTPException
 from pathlib import Path
@@ -114,21 +114,6 @@ class HttpRetriever:
             f"retriever: {type(error).__name__} from {url} in {_TRIES} tries: {error}",
             fault=RETRIEVER,
         )
-
-
-class ScriptedRetriever:
-    """Finds what a function, or a mapping from a text in the query to documents, says."""
-
-    def __init__(
-        self, script: Mapping[str, Sequence[str]] | Callable[[str, int], Sequence[str]]
-    ) -> None:
-        self.script = script
-
-    def search(self, query: str, k: int) -> Sequence[str]:
-        """See `Retriever`."""
-        if not isinstance(self.script, Mapping):
-            return self.script(query, k)[:k]
-        return [text for key, texts in self.script.items() if key in query for text in texts][:k]
 
 
 def make_retriever(

@@ -215,13 +215,10 @@ class PocketTextworld(OperandFamily[Errand]):
     """The family; see `OperandFamily`."""
 
     name = "pocket_textworld"
+    skills = SKILLS
     pools = {"a": THINGS, "b": THINGS, "x": ROOMS, "y": ROOMS, "z": ROOMS}
     split_key = "pocket-textworld"
     is_chat = True
-
-    @property
-    def skills(self) -> Mapping[str, RoomsSkill]:
-        return SKILLS
 
     def problem(self, skill: str, operands: Operands) -> Errand:
         return Errand(SKILLS[skill], operands)
@@ -249,9 +246,7 @@ POCKET_TEXTWORLD = PocketTextworld()
 class PocketTextworldDomain(TextWorldDomain):
     """Errands that it can solve by itself, so that it can judge records on them."""
 
-    @property
-    def family(self) -> PocketTextworld:
-        return POCKET_TEXTWORLD
+    family = POCKET_TEXTWORLD
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The errand of the family that a record begins with, or None."""

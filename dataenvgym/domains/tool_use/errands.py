@@ -255,16 +255,13 @@ class Errands(PocketTools):
     """
 
     name = "errands"
+    skills: Mapping[str, ErrandSkill] = SKILLS
     pools = POOLS
     split_key = "errands"
     tools = TOWN.tools()
 
     def __init__(self, n_others: int = 1, n_examples: int = 0) -> None:
         self._n_others, self._n_examples = n_others, n_examples
-
-    @property
-    def skills(self) -> Mapping[str, ErrandSkill]:
-        return SKILLS
 
     def problem(self, skill: str, operands: Operands) -> ErrandProblem:
         return ErrandProblem(SKILLS[skill], operands, self._n_others)
@@ -330,19 +327,11 @@ class ErrandsTask(Task):
     def __init__(self, options: ErrandsOptions) -> None:
         family = Errands(options.n_others, options.n_examples)
         source = family.source(options.sizes, seed=options.seed)
-        self.set_up(source, ErrandsDomain(family, options), options)
+        self.set_up(source, ErrandsDomain(TOWN, options, family), options)
 
 
 class ErrandsDomain(PocketToolsDomain):
     """Errands of a family."""
-
-    def __init__(self, family: Errands, options: ErrandsOptions) -> None:
-        super().__init__(TOWN, options)
-        self._errands = family
-
-    @property
-    def family(self) -> Errands:
-        return self._errands
 
     def gold_replies(self, instance: TaskInstance) -> Iterator[str]:
         """All gold calls in one message, then the last words."""

@@ -67,15 +67,15 @@ class PocketToolsTask(Task):
     @takes(PocketToolsOptions)
     def __init__(self, options: PocketToolsOptions) -> None:
         source = POCKET_TOOLS.source(options.sizes, seed=options.seed)
-        self.set_up(source, PocketToolsDomain(VILLAGE, options), options)
+        self.set_up(source, PocketToolsDomain(VILLAGE, options, POCKET_TOOLS), options)
 
 
 class PocketToolsDomain(ToolUseDomain):
     """Problems of the village that it can solve by itself, so that it can judge records on them."""
 
-    @property
-    def family(self) -> PocketTools:
-        return POCKET_TOOLS
+    def __init__(self, world: World[Any], options: PocketToolsOptions, family: PocketTools) -> None:
+        super().__init__(world, options)
+        self.family = family
 
     def problem_of_record(self, record: SupervisedDatum | ChatDatum) -> TaskInstance | None:
         """The problem of the family that a conversation begins with, or None."""
@@ -169,13 +169,10 @@ class PocketTools(OperandFamily[PocketToolsProblem]):
     """The family; see `OperandFamily`."""
 
     name = "pocket_tools"
+    skills: Mapping[str, PocketToolsSkill] = SKILLS
     pools = POOLS
     split_key = "pocket-tools"
     tools = VILLAGE.tools()
-
-    @property
-    def skills(self) -> Mapping[str, PocketToolsSkill]:
-        return SKILLS
 
     def problem(self, skill: str, operands: Operands) -> PocketToolsProblem:
         return PocketToolsProblem(SKILLS[skill], operands)

@@ -4,7 +4,6 @@ import shutil
 import pytest
 
 from dataenvgym.domains.orchestrate.calls import account
-from dataenvgym.domains.orchestrate.retrievers import ScriptedRetriever
 from dataenvgym.errors import ConfigurationError, SpeakerError
 from dataenvgym.events import hearing_warnings
 from dataenvgym.interfaces import Failure, Reply
@@ -13,6 +12,7 @@ from tests.domains.orchestrate.orchestrations import (
     PRICE,
     SURE,
     Requests,
+    ScriptedRetriever,
     call,
     calls,
     domain,

@@ -7,10 +7,10 @@ import pytest
 from dataenvgym.domains.orchestrate.retrievers import (
     FolderRetriever,
     HttpRetriever,
-    ScriptedRetriever,
     make_retriever,
 )
 from dataenvgym.errors import ConfigurationError, SpeakerError
+from tests.domains.orchestrate.orchestrations import FOUND
 
 
 @pytest.fixture
@@ -84,15 +84,8 @@ def test_a_request_that_failed_is_sent_again_and_then_charged_to_the_retriever(s
     assert HttpRetriever(["http://127.0.0.1:9", server.url]).search("owls", 2) == ["a"]
 
 
-def test_a_script_finds_texts_by_a_word_of_the_query():
-    retriever = ScriptedRetriever({"owl": ["a", "b"], "ark": ["c"]})
-    assert retriever.search("owl and ark", 9) == ["a", "b", "c"]
-    assert retriever.search("owl", 1) == ["a"]
-
-
 def test_a_retriever_is_made_of_a_folder_an_address_or_itself(folder):
-    scripted = ScriptedRetriever({})
-    assert make_retriever(scripted) is scripted
+    assert make_retriever(FOUND) is FOUND
     assert isinstance(make_retriever(str(folder)), FolderRetriever)
     assert make_retriever("http://h:1").base_urls == ("http://h:1",)
     assert make_retriever(["http://h:1", "http://h:2"]).base_urls == ("http://h:1", "http://h:2")

@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from dataenvgym.domains.tool_use.calls.api_bank_apis import ApiBankApis, CheckedCall, Library
 from dataenvgym.domains.tool_use.calls.api_bank_text import derived_tools, messages_in, tools_in
@@ -307,6 +307,8 @@ def api_bank_instance(row: SourceRow, *, task: str) -> TaskInstance:
 
 
 class _TrainingRow(Model):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
     instruction: Text
     input: Text
     output: Text = ""
@@ -318,8 +320,7 @@ def _training_instance(row: SourceRow, task: str) -> TaskInstance:
 
     A call that the row does not describe makes it unfit, as it has then no tool to call.
     """
-    known = {name: row.values[name] for name in _TrainingRow.model_fields if name in row.values}
-    turn = parsed(_TrainingRow, known, row.where, UnfitRowError)
+    turn = parsed(_TrainingRow, row.values, row.where, UnfitRowError)
     try:
         tools = tools_in(turn.instruction)
         (said,) = messages_in(turn.expected_output or turn.output)

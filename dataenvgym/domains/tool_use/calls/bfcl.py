@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from dataenvgym.domains.tool_use.calls.problem import CallsProblem, files_in
 from dataenvgym.domains.tool_use.matching import KINDS, OMITTED, GoldCall
@@ -54,16 +54,26 @@ class _Said(Model):
     content: Text
 
 
-class _Function(Model):
+class Function(Model):
+    """A tool as BFCL's files describe it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
     name: Text = Field(min_length=1)
     description: Text = ""
     parameters: dict[str, Json]
+
+    @property
+    def tool(self) -> Tool:
+        """The tool, with a JSON schema (see `json_schema_of`)."""
+        parameters = json_schema_of(self.parameters)
+        return Tool(name=self.name, description=self.description, parameters=parameters)
 
 
 class _Question(Model):
     id: str = Field(min_length=1)
     question: list[list[_Said]] = Field(min_length=1, max_length=1)
-    function: list[_Function] = Field(min_length=1)
+    function: list[Function] = Field(min_length=1)
 
 
 class _Answer(Model):
@@ -117,7 +127,7 @@ def bfcl_instance(row: SourceRow, *, task: str, plain_names: bool = False) -> Ta
         )
     where = row.where
     try:
-        tools = tuple(map(_tool, question.function))
+        tools = tuple(function.tool for function in question.function)
         gold: tuple[GoldCall, ...] = ()
         for answer in answers:
             where = answer.where
@@ -156,11 +166,6 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
             f"({', '.join(path.name for path, _ in chosen)}): give a folder with one version"
         )
     return chosen
-
-
-def _tool(function: _Function) -> Tool:
-    parameters = json_schema_of(function.parameters)
-    return Tool(name=function.name, description=function.description, parameters=parameters)
 
 
 def json_schema_of(declared: Mapping[str, Any], place: str = "parameters") -> dict[str, Any]:

@@ -28,7 +28,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field
 
 from dataenvgym.domains.tool_use.calls import bfcl_process
-from dataenvgym.domains.tool_use.calls.bfcl import json_schema_of
+from dataenvgym.domains.tool_use.calls.bfcl import Function
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
 from dataenvgym.domains.tool_use.calls.problem import declaring, files_in
 from dataenvgym.errors import (
@@ -260,14 +260,8 @@ def _instance(row: SourceRow, *, task: str) -> TaskInstance:
     """The conversation in a row of `_rows`."""
     given: Mapping[str, Any] = row.values["row"]
     try:
-        tools = {
-            tool["name"]: Tool(
-                name=tool["name"],
-                description=tool["description"],
-                parameters=json_schema_of(tool["parameters"]),
-            )
-            for tool in row.values["tools"]
-        }
+        described = map(Function.model_validate, row.values["tools"])
+        tools = {function.name: function.tool for function in described}
         withheld = {
             int(turn): tuple(tools[name] for name in names)
             for turn, names in given.get("missed_function", {}).items()

@@ -109,7 +109,8 @@ class APIBankTask(Task):
             domain,
             options,
             partial(api_bank_instance, task=options.name),
-            overlap_key=_opening,
+            # the words that a dialogue begins with are the key of all its problems
+            overlap_key=lambda text: " ".join(words_of(text.partition("\n")[0])),
             rows=self._files.rows,
             text_of=domain.text_of,
             gold_errors=partial(gold_errors, domain),
@@ -118,8 +119,3 @@ class APIBankTask(Task):
     def _all_tools(self) -> Sequence[Tool]:
         assert isinstance(self.source, RowSource)
         return self._files.tools(list(self.source.places.values()))
-
-
-def _opening(text: str) -> str:
-    """A key for the problems of one dialogue: the words that it begins with."""
-    return " ".join(words_of(text.partition("\n")[0]))
