@@ -19,8 +19,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pydantic import BaseModel, ValidationError
+
 from dataenvgym import exact_json
-from dataenvgym.errors import DataEnvGymError, shorten
+from dataenvgym.errors import DataEnvGymError, first_fault
 
 MOST_CHARACTERS = 4000
 """Largest length of an utterance."""
@@ -128,20 +130,19 @@ def _from_plain(text: str) -> Action:
     return Action(ActionKind(found[1]), found[3].strip(), tuple(names))
 
 
+class _Json(BaseModel):
+    """Sotopia's form."""
+
+    action_type: ActionKind
+    argument: str | None = None
+    to: tuple[str, ...] | None = None
+
+
 def _from_json(text: str) -> Action:
     try:
-        fields = exact_json.loads(text)
+        found = _Json.model_validate(exact_json.loads(text))
     except exact_json.JSONDecodeError:
         raise InvalidActionText("it begins with '{' and is not one JSON object") from None
-    kind, argument, to = (fields.get(name) for name in ("action_type", "argument", "to"))
-    argument = "" if argument is None else argument
-    to = [] if to is None else to
-    if kind not in list(ActionKind):
-        raise InvalidActionText(
-            f"action_type is {shorten(repr(kind))}, expected one of {', '.join(ALL_KINDS)}"
-        )
-    if not isinstance(argument, str):
-        raise InvalidActionText(f"argument is {shorten(repr(argument))}, expected a text")
-    if not isinstance(to, list) or not all(isinstance(name, str) for name in to):
-        raise InvalidActionText(f"to is {shorten(repr(to))}, expected a list of names")
-    return Action(ActionKind(kind), argument.strip(), tuple(to))
+    except ValidationError as error:
+        raise InvalidActionText(first_fault(error)) from None
+    return Action(found.action_type, (found.argument or "").strip(), found.to or ())

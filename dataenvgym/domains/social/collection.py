@@ -8,19 +8,20 @@ collection, too (`shipped_profiles`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from dataenvgym.domains.social.profiles import Character, Relationship, RelationshipProfile, Scene
 from dataenvgym.domains.social.scene_log import SceneLog
-from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean, first_fault
+from dataenvgym.errors import ConfigurationError, InvalidInstanceError, did_you_mean
 from dataenvgym.records.store import Kind, Store
-from dataenvgym.storage import read_json, read_jsonl, write_json
+from dataenvgym.storage import write_json
+from dataenvgym.tasks.rows import parsed, read_rows
 
 CHARACTERS = Kind("characters", Character)
 SCENES = Kind("scenes", Scene)
@@ -137,40 +138,8 @@ def keep_profiles(store: Store, profiles: Profiles) -> None:
             store.put(kind, id, profile)
 
 
-def _entries(path: Path, model: type[M]) -> Iterable[tuple[str, M]]:
-    if not path.exists():
-        if model is RelationshipProfile:
-            return
-        raise ConfigurationError(
-            f"{path} is not there: expected a folder with characters.json and scenes.json, each a "
-            "JSON list of profiles"
-        )
-    for number, value in enumerate(read_entries(path)):
-        id = value.get("id") if isinstance(value, dict) else None
-        place = f"{path}, entry {number}" + (f" ({id!r})" if id else "")
-        yield place, parse(model, value, place)
-
-
-def read_entries(path: Path) -> list[Any]:
-    """The entries of a file: a JSON list, or one JSON value per line if it ends in ".jsonl"."""
-    if path.suffix == ".jsonl":
-        return list(read_jsonl(path))
-    if not isinstance(entries := read_json(path), list):
-        raise InvalidInstanceError(
-            f"{path} holds a {type(entries).__name__}, expected a list of profiles"
-        )
-    return entries
-
-
-def parse(model: type[M], value: Any, place: str, names: Mapping[str, str] = {}) -> M:
-    """The profile in a JSON value; InvalidInstanceError names place and field.
-
-    Args:
-        names: of fields in the file, where they differ from those of the model.
-    """
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        top = next(map(str, error.errors()[0]["loc"]), "")
-        fault = first_fault(error, names.get(top, top), skip=1)
-        raise InvalidInstanceError(f"{place}, {fault}") from error
+def _entries(path: Path, model: type[M]) -> Iterator[tuple[str, M]]:
+    if model is RelationshipProfile and not path.exists():
+        return
+    for row in read_rows(path):
+        yield row.where, parsed(model, row.values, row.where)

@@ -39,10 +39,6 @@ class PlayOptions(Strategies, Scoring, PromptOptions):
 
     partner_sampling: SamplingParameters = SamplingParameters(max_tokens=512)
 
-    def __post_init__(self) -> None:
-        Strategies.__post_init__(self)
-        Scoring.__post_init__(self)
-
 
 class SocialEnvironment(TaskEnvironment):
     """Reward: the student's goal score divided by 10, at the end; other dimensions are `scores`.
@@ -80,7 +76,9 @@ class SocialEnvironment(TaskEnvironment):
             instances, system_prompt=options.system_prompt, template=options.template, **more
         )
         self._rules = rules or Rules()
-        self._partner_sampling = SamplingParameters.model_validate(options.partner_sampling)
+        validate = SamplingParameters.model_validate
+        self._partner_sampling = validate(options.partner_sampling)
+        self._strategy_sampling = validate(options.strategy_sampling)
         self._recorder = recorder or SceneRecorder()
         self._options = options
 
@@ -190,7 +188,7 @@ class SocialEnvironment(TaskEnvironment):
     def _advised(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, SceneState]:
         """The scene after a strategist has advised the seat."""
         asked = self._options.conversation(state, seat)
-        reply = yield Ask(who, asked, self._options.strategy_sampling)
+        reply = yield Ask(who, asked, self._strategy_sampling)
         return self._options.advised(state, seat, reply.text)
 
     def _acts(self, who: str, state: SceneState, seat: int) -> Generator[Ask, Reply, Action]:

@@ -31,7 +31,7 @@ from dataenvgym.domains.social.procedural_problem import (
 from dataenvgym.domains.social.procedural_skills import POOLS, SKILLS, STUDENT, ProceduralSkill
 from dataenvgym.domains.social.prompts import Lines, introduction
 from dataenvgym.domains.social.scene import Rules
-from dataenvgym.domains.social.strategies import Strategies
+from dataenvgym.domains.social.strategies import Strategies, written
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.records import (
     ChatDatum,
@@ -81,7 +81,7 @@ class ProceduralScenes(OperandFamily[ProceduralProblem]):
         self.kinds = kinds
         self.terse = terse
         self.is_scripted = is_scripted
-        self.wordings = (*map(Strategies().write, ("...", *MOVES)), *_NAMES)
+        self.wordings = (*map(written, ("...", *MOVES)), *_NAMES)
 
     @property
     def skills(self) -> Mapping[str, ProceduralSkill]:

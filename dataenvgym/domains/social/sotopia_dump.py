@@ -24,11 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from pydantic import NonNegativeInt, model_validator
+from pydantic import NonNegativeInt, TypeAdapter, ValidationError, model_validator
 from pydantic_core import to_jsonable_python
 
 from dataenvgym import exact_json
-from dataenvgym.domains.social.collection import Profiles, by_id, parse, read_entries
+from dataenvgym.domains.social.collection import Profiles, by_id
 from dataenvgym.domains.social.profiles import (
     AgeRange,
     Character,
@@ -38,11 +38,12 @@ from dataenvgym.domains.social.profiles import (
     Scene,
 )
 from dataenvgym.domains.social.scene_log import SceneLog, SeatScore
-from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError
+from dataenvgym.errors import BrokenFileError, InvalidInstanceError, StoreError, first_fault
 from dataenvgym.events import warn_run
 from dataenvgym.records.model import Model, Text
 from dataenvgym.records.store import RedisSettings, is_redis_url
 from dataenvgym.storage import write_json
+from dataenvgym.tasks.rows import parsed, read_rows
 from dataenvgym.tasks.scoring.code.syntax import parse_expression
 
 # --- the JSON of one entry ------------------------------------------------------------------------
@@ -61,6 +62,9 @@ _ANY_AGES = "[(18, 70), (18, 70)]"  # Sotopia's sampler uses it for "no constrai
 _NUMBERS = dict(enumerate(Relationship))
 _LINE = ("sender", "recipient", "text")
 _PAIR = ("agent_1_id", "agent_2_id")
+_ODD = (LookupError, TypeError, ValueError, AttributeError, SyntaxError)
+_object = TypeAdapter(dict[str, Any]).validate_python
+_listed = TypeAdapter(list[Any]).validate_python
 
 
 def _literal(value: Any) -> Any:
@@ -160,10 +164,6 @@ class SotopiaClass(NamedTuple):
 
     def read(self, entry: Any, place: str) -> Any:
         """The profile or episode in an entry; InvalidInstanceError names place and field."""
-        if not isinstance(entry, dict):
-            raise InvalidInstanceError(
-                f"{place} is a {type(entry).__name__}, expected a JSON object"
-            )
         if self.model is RelationshipProfile:
             entry = {**entry, "agents": [entry.get(name) for name in _PAIR]}
         values = {}
@@ -172,12 +172,18 @@ class SotopiaClass(NamedTuple):
                 continue
             try:
                 values[ours] = field.reads(value)
-            except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:
+            except (*_ODD, RecursionError, MemoryError) as error:
                 raise InvalidInstanceError(
                     f"{place}, {field.theirs} is {value!r:.80}, which is not in Sotopia's form: "
                     f"{type(error).__name__}: {error}"
                 ) from error
-        return parse(self.model, values, place, {n: f.theirs for n, f in self.fields.items()})
+        try:
+            return self.model.model_validate(values)
+        except ValidationError as error:
+            top = str(next(iter(error.errors()[0]["loc"]), ""))
+            theirs = self.fields[top].theirs if top in self.fields else top
+            fault = first_fault(error, theirs, skip=1)
+            raise InvalidInstanceError(f"{place}, {fault}") from error
 
     def write(self, profile: Any) -> dict[str, Any]:
         """The entry of a profile or an episode; InvalidInstanceError if a seat has no score."""
@@ -199,7 +205,7 @@ CLASSES: Mapping[str, SotopiaClass] = {
             "relationship": _RELATIONSHIP,
             "goals": _Field(
                 "agent_goals",
-                lambda goals: [_goal(goal, seat) for seat, goal in enumerate(goals)],
+                lambda goals: [_goal(goal, seat) for seat, goal in enumerate(_listed(goals))],
                 lambda goals: [
                     " ".join([goal.text, *(f"<{h.kind}>{h.text}</{h.kind}>" for h in goal.hints)])
                     for goal in goals
@@ -238,12 +244,15 @@ CLASSES: Mapping[str, SotopiaClass] = {
             **{name: _Field(name) for name in ("tag", "models", "reasoning")},
             "turns": _Field(
                 "messages",
-                lambda turns: [[dict(zip(_LINE, line, strict=True)) for line in t] for t in turns],
+                lambda turns: [
+                    [dict(zip(_LINE, line, strict=True)) for line in turn]
+                    for turn in map(_listed, _listed(turns))
+                ],
                 lambda turns: [[[u.sender, u.recipient, u.text] for u in turn] for turn in turns],
             ),
             "scores": _Field(
                 "rewards",
-                lambda rewards: [*map(_score, rewards)],
+                lambda rewards: [*map(_score, _listed(rewards))],
                 lambda scores: [*map(_reward, scores or (None,))],
             ),
             "judge_prompt": _Field("rewards_prompt"),
@@ -338,12 +347,12 @@ def read_benchmark(where: str | Path) -> Profiles:
     characters, scenes, ties = (_of_class(name, entries) for name in [*CLASSES][:3])
     casts: dict[str, list[tuple[str, ...]]] = {}
     for place, entry in entries("EnvAgentComboStorage"):
-        combo = parse(_Combo, entry, place)
+        combo = parsed(_Combo, entry, place)
         casts.setdefault(combo.env_id, []).append(combo.agent_ids)
     subsets: dict[str, list[str]] = {}
     listed: dict[str, dict[str, tuple[int, ...]]] = {}
     for place, entry in entries("EnvironmentList"):
-        of = parse(_SceneList, entry, place)
+        of = parsed(_SceneList, entry, place)
         name = "hard" if of.pk == HARD_LIST else of.name or of.pk
         for scene in of.environments:
             subsets.setdefault(scene, []).append(name)
@@ -417,8 +426,7 @@ def write_sotopia(folder: str | Path, dump: SotopiaDump) -> None:
 def _in_files(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
     for path in (folder / f"{name}.json", folder / f"{name}.jsonl"):
         if path.exists():
-            for number, entry in enumerate(read_entries(path)):
-                yield f"{path}, entry {number}", entry
+            yield from ((row.where, row.values) for row in read_rows(path))
 
 
 def _in_redis(client: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
@@ -433,12 +441,10 @@ def _in_redis(client: Any, place: str, name: str) -> Iterator[tuple[str, Any]]:
             value = client.get(key) if is_plain else client.execute_command("JSON.GET", key)
             where = f"{place}, key {key!r}"
             try:
-                entry = exact_json.loads(value or b"null")
-            except exact_json.JSONDecodeError as error:
-                raise BrokenFileError(f"{where} is damaged: it is not JSON ({error})") from error
-            if isinstance(entry, dict):
-                entry.setdefault("pk", key.rpartition(":")[2])
-            yield where, entry
+                entry = _object(exact_json.loads(value or b"null"))
+            except ValueError as error:
+                raise BrokenFileError(f"{where} is damaged: {error}") from error
+            yield where, {"pk": key.rpartition(":")[2], **entry}
     except (RedisError, OSError) as error:
         raise StoreError(
             f"the dump at {place} cannot be read: {error}. Start that Redis server; "

@@ -32,7 +32,6 @@ from dataenvgym.domains.social.prompts import (
 from dataenvgym.domains.social.scene import Cast, Event, SceneState
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import SamplingParameters
-from dataenvgym.options import PlainText
 from dataenvgym.records import Conversation
 
 Role = Literal["speaker", "strategist"]
@@ -42,15 +41,19 @@ SPEAKER = "speaker"
 STRATEGIST = "strategist"
 PARTNER_STRATEGIST = "partner_strategist"
 
-_WORDS = "{strategy}"
 _MOST_PER_WORD = 40  # characters; limits a text without spaces, too
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _EMPTY = "invalid strategy: an empty text; the turn went on without one"
 
 
+def written(words: str) -> str:
+    """A strategy in its form."""
+    return f"Strategy: {words}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strategies:
-    """Who writes strategies, and in which form.
+    """Who writes strategies.
 
     Attributes:
         role: the student's role: a `speaker` acts for its character; a `strategist` writes a
@@ -58,29 +61,13 @@ class Strategies:
         strategists: other advisers: with `own`, the speaker "strategist" advises the student's
             character; with `partner`, the speaker "partner_strategist" advises the others.
         strategy_max_words: of a strategy; longer ones are cut.
-        strategy_format: how a strategy is written, with `{strategy}` for its words.
         strategy_sampling: how strategists other than the student draw their replies.
-
-    Raises:
-        ConfigurationError: for a format without `{strategy}`.
     """
 
     role: Role = "speaker"
     strategists: Sequence[Side] = ()
     strategy_max_words: PositiveInt = 10
-    strategy_format: PlainText[str] = f"Strategy: {_WORDS}"
     strategy_sampling: SamplingParameters = SamplingParameters(temperature=0.7, max_tokens=128)
-
-    def __post_init__(self) -> None:
-        if self.strategy_format.count(_WORDS) != 1:
-            raise ConfigurationError(
-                f"strategy_format is {self.strategy_format!r}, expected a text with {_WORDS} once, "
-                f"such as 'Strategy: {_WORDS}'"
-            )
-        object.__setattr__(self, "strategists", tuple(self.strategists))
-        object.__setattr__(
-            self, "strategy_sampling", SamplingParameters.model_validate(self.strategy_sampling)
-        )
 
     @property
     def student_advises(self) -> bool:
@@ -101,19 +88,13 @@ class Strategies:
         They follow the last beginning of the form ("Strategy:") on its line. Without one, they are
         the whole text, as one line without markup of the scene, cut to `strategy_max_words`.
         """
-        before, after = (part.strip() for part in self.strategy_format.split(_WORDS))
-        parts = re.split(re.escape(before), text, flags=re.IGNORECASE) if before else [text]
-        if len(parts) > 1:
-            text = next(iter(parts[-1].strip().splitlines()), "")
-        text = text.strip().removesuffix(after) if after else text
+        *others, last = re.split("strategy:", text, flags=re.IGNORECASE)
+        if others:
+            text = next(iter(last.strip().splitlines()), "")
         words = _CONTROL.sub(" ", text.replace("[", "(").replace("]", ")")).split()
         return " ".join(words[: self.strategy_max_words])[
             : self.strategy_max_words * _MOST_PER_WORD
         ]
-
-    def write(self, words: str) -> str:
-        """A strategy in its form."""
-        return self.strategy_format.replace(_WORDS, words)
 
     def advised(self, state: SceneState, seat: int, reply: str) -> SceneState:
         """The scene after the seat has read the strategy in a strategist's reply.
@@ -122,7 +103,7 @@ class Strategies:
         """
         event = Event(state.n_turns, seat, note=_EMPTY, strategist="reads")
         if words := self.read(reply):
-            event = Event(state.n_turns, seat, note=self.write(words), strategist="wrote")
+            event = Event(state.n_turns, seat, note=written(words), strategist="wrote")
         return replace(state, events=(*state.events, event))
 
     def students_way(self, kinds: Sequence[ActionKind], seats: int = 2) -> str:
@@ -141,7 +122,7 @@ class Strategies:
     def introduction(self, cast: Cast, seat: int) -> str:
         """The text that the strategist of a seat reads before the scene begins."""
         if cast.scene.terse:
-            return f"{terse_text(cast.scene, seat)}\n\n{self.write('...')}"
+            return f"{terse_text(cast.scene, seat)}\n\n{written('...')}"
         return f"{character_text(cast, seat)}\n\n{self._how_to_advise}"
 
     @property
@@ -151,7 +132,7 @@ class Strategies:
         )
         return (
             "You do not act yourself: before each of your turns, write how to act next, in "
-            f"{words}, in this form: {self.write('...')}"
+            f"{words}, in this form: {written('...')}"
         )
 
     def conversation(self, state: SceneState, seat: int) -> Conversation:

@@ -64,10 +64,10 @@ def test_only_marks_and_json_are_more_than_words(text, action):
         ("a\u2028b", "control character"), ("{" * 5000, "not one JSON object"),
         ('{"action_type": "fly"}', "action_type is 'fly'"),
         ('{"action_type": ["speak"]}', "action_type is"),
-        ('{"argument": "hi"}', "action_type is None"),
+        ('{"argument": "hi"}', "action_type"),
         ('{"action_type": "speak", "argument": 1}', "argument is 1"),
         *(
-            (f'{{"action_type": "speak", "argument": "hi", "to": {to}}}', "to is .* a list of")
+            (f'{{"action_type": "speak", "argument": "hi", "to": {to}}}', "to is")
             for to in ('"Ann"', '""', "0", "{}", "false")
         ),
         ('{"action_type": "speak", "argument": " "}', "without an argument"),

@@ -12,7 +12,6 @@ from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind, read_action
 from dataenvgym.domains.social.aec import ActionTextSpace, SocialAECEnv
 from dataenvgym.errors import (
     InvalidActionError,
-    InvalidInstanceError,
     SpeakerError,
 )
 from dataenvgym.students.predictors import ScriptedPredictor
@@ -126,24 +125,6 @@ def test_a_judge_without_a_verdict_scores_nothing_and_is_asked_again():
     assert not any(made.terminations.values())
     made.step("[leave]")
     assert made.rewards == {"seat_0": 0.7, "seat_1": 0.2}
-
-
-def test_scenes_are_chosen_by_name_or_given():
-    made = SocialAECEnv()
-    wanted = made.instances[1]
-    made.reset(options={"instance_id": wanted.id})
-    assert made.infos["seat_0"] == {"instance_id": wanted.id}
-    made.reset(options={"instance": instance(sale())})
-    assert made.scene.cast.scene.deal.item == "lamp"
-    with pytest.raises(InvalidInstanceError, match="is no instance"):
-        made.reset(options={"instance_id": "x"})
-
-
-def test_it_is_shown_as_text():
-    made = of(sale(), render_mode="ansi")
-    play(made, "Hi.")
-    assert "Ann Lee" in made.render()
-    assert of(sale()).render() is None
 
 
 def test_samples_are_actions_that_the_mask_allows():

@@ -51,13 +51,6 @@ def test_an_unsatisfiable_constraint_is_refused(collection, scene, constraint):
         next(casts(collection(), scene(**constraint)))
 
 
-def test_occupations_that_no_character_has_are_named(collection, scene):
-    with pytest.raises(InvalidInstanceError, match="occupation"):
-        next(casts(collection(), scene(occupations=((), ("pilot", "smith")))))
-    with pytest.raises(InvalidInstanceError, match="seats"):
-        next(casts(Profiles({}, {}, {}), scene()))
-
-
 def test_few_relationships_among_many_characters_are_found_at_once(scene, collection):
     many = {str(i): Character(id=str(i), first_name="x", age=1) for i in range(5000)}
     small = collection()

@@ -44,20 +44,16 @@ def test_relationships_may_be_left_out(folder):
 @pytest.mark.parametrize(
     ("kind", "entries", "place"),
     [
-        ("characters", [ANN, {"id": "bob", "age": 3}], ", entry 1 ('bob'), first_name"),
-        ("characters", [{**ANN, "first_name": ""}], ", entry 0 ('ann'), first_name"),
-        ("scenes", [{**TALK, "relationship": "enemy"}], ", entry 0 ('talk'), relationship"),
-        ("characters", [ANN, ANN], ", entry 1 ('ann'), id"),
-        ("characters", ["ann"], ", entry 0"),
-        (
-            "relationships",
-            [FRIENDS],
-            ", '1', characters: there is no character",
-        ),
+        ("characters", [ANN, {"id": "bob", "age": 3}], ", item 2, first_name"),
+        ("characters", [{**ANN, "first_name": ""}], ", item 1, first_name"),
+        ("scenes", [{**TALK, "relationship": "enemy"}], ", item 1, relationship"),
+        ("characters", [ANN, ANN], ", item 2, id"),
+        ("characters", ["ann"], ""),
+        ("relationships", [FRIENDS], ", '1', characters: there is no character"),
         ("scenes", [{**TALK, "casts": [["ann", "zoe"]]}], ", 'talk', casts"),
-        ("scenes", {}, " holds a dict"),
+        ("scenes", {}, ", id"), ("scenes", 3, ""),
     ],
-)
+)  # fmt: skip
 def test_an_entry_that_cannot_be_used_is_named_with_file_and_field(folder, kind, entries, place):
     path = folder(**{kind: entries})
     with pytest.raises(InvalidInstanceError) as raised:
@@ -66,7 +62,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_file_and_field(folder, kind,
 
 
 def test_a_folder_without_profiles_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match="json is not there"):
+    with pytest.raises(ConfigurationError, match="characters"):
         read_profiles(tmp_path)
 
 

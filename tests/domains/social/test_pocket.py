@@ -12,7 +12,6 @@ from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.environments import RecordChecks
 from dataenvgym.records import ChatDatum, SupervisedDatum
 from dataenvgym.students.predictors import ScriptedPredictor
-from dataenvgym.tasks.metrics.answers import answers_of
 from tests.domains.social.social_scenes import says
 
 SMALL = {"n_train": 48, "n_validation": 48, "n_test": 48}
@@ -31,11 +30,6 @@ def written(task, per_skill=2):
 @pytest.fixture(scope="module")
 def records(task):
     return written(task)
-
-
-def test_the_problems_read_short(task):
-    assert all(len(task.domain.prompt(i)) == 1 for i in task.instances)
-    assert max(len(task.domain.prompt(i)[0].content) for i in task.instances) < 120
 
 
 def test_gold_replies_earn_everything_and_silence_and_talk_nothing(task):
@@ -119,18 +113,6 @@ def test_a_record_is_judged_by_its_result(task, records):
     firm = next(r for r in records if r.provenance.skill == "hold_firm")
     last = firm.messages[-1].model_copy(update={"content": "[leave] Goodbye."})
     assert judge(firm.model_copy(update={"messages": (*firm.messages[:-1], last)})) is False
-
-
-def test_tries_agree_if_they_say_the_same(task):
-    instance = next(i for i in task.instances if i.skill == "find_need")
-    gold = list(task.domain.gold_replies(instance))
-
-    def tried(*replies):
-        return task.attempt(says(*replies, ""), [instance])[0]
-
-    tries = [tried(*gold), tried(*gold), tried(gold[1], "[leave]")]
-    one, other, third = [answer for answer, _ in answers_of(task, tries)]
-    assert one == other != third
 
 
 def test_a_strategist_of_the_student_is_asked_and_followed(task):

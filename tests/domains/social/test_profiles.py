@@ -14,19 +14,13 @@ from dataenvgym.domains.social.profiles import (
 from dataenvgym.domains.social.scene_log import SceneLog
 
 PUBLIC = {
-    "age": 30,
-    "gender": "woman",
-    "pronouns": "she/her",
-    "occupation": "nurse",
+    "age": 30, "gender": "woman", "pronouns": "she/her", "occupation": "nurse",
     "public_information": "Ann has two cats.",
-}
+}  # fmt: skip
 INNER = {
-    "personality": "Calm.",
-    "big_five": "Openness - High",
-    "decision_style": "analytical",
-    "moral_values": ("care",),
-    "personal_values": ("security",),
-}
+    "personality": "Calm.", "big_five": "Openness - High", "decision_style": "analytical",
+    "moral_values": ("care",), "personal_values": ("security",),
+}  # fmt: skip
 SECRET = {"secret": "Ann cannot swim."}
 ANN = Character(id="ann", first_name="Ann", last_name="Lee", **PUBLIC, **INNER, **SECRET, model="m")
 
@@ -53,17 +47,10 @@ def test_a_scene_has_a_goal_for_each_of_two_seats_or_more(scene):
     ("wrong", "why"),
     [
         ({"ages": (None,)}, "ages has 1 entries"),
-        ({"occupations": ((), (), ())}, "occupations has 3 entries"),
         ({"casts": (("ann", "ann"),)}, "one character for each seat"),
         ({"secrets": (KeptSecret(seat=2, text="x", phrases=("x",)),)}, "seat 2 is named"),
-        (
-            {"deal": Deal(item="hat", seller=1, buyer=1, seller_least=1, buyer_most=2)},
-            "sells to itself",
-        ),
-        (
-            {"required": ({"seat": 1, "to": (0, 1), "phrases": ("x",)},)},
-            "to has 1, the seat that speaks",
-        ),
+        ({"deal": Deal(item="hat", seller=1, buyer=1, seller_least=1, buyer_most=2)}, "to itself"),
+        ({"required": ({"seat": 1, "to": (0, 1), "phrases": ("x",)},)}, "the seat that speaks"),
         ({"required": ({"seat": 0, "to": (2,), "phrases": ("x",)},)}, "seat 2 is named"),
         ({"secrets": ({"seat": 0, "text": "x", "phrases": ("?!",)},)}, "should match pattern"),
         ({"relationship": "enemy"}, "'stranger', 'know_by_name', 'acquaintance'"),
@@ -91,8 +78,3 @@ def test_an_episode_has_no_scores_or_one_for_each_seat():
     assert SceneLog(**played, scores=(None, None)).scores == (None, None)
     with pytest.raises(ValidationError, match="entries"):
         SceneLog(**played, scores=(None,))
-
-
-def test_a_deal_is_possible_if_the_limits_meet():
-    assert Deal(item="hat", seller_least=5, buyer_most=5).is_possible
-    assert not Deal(item="hat", seller_least=6, buyer_most=5).is_possible

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind
+from dataenvgym.domains.social.actions import ALL_KINDS
 from dataenvgym.domains.social.prompts import (
     dialogue,
     introduction,
@@ -23,12 +23,6 @@ def test_a_seat_never_reads_others_goals_hints_and_secrets(relationship):
     for name in ("Ann", "Cat"):
         for hidden in (f"{name} wants", f"{name}'s hint", f"{name} snores"):
             assert hidden not in text
-
-
-def test_its_prompt_lists_the_actions():
-    assert "[action]" in introduction(cast(), 0, ALL_KINDS)
-    assert "[action]" not in introduction(cast(), 0, (ActionKind.SPEAK,))
-    assert "[speak to NAME" in introduction(cast(3), 0, ALL_KINDS)
 
 
 def test_a_conversation_has_own_actions_as_assistant_and_alternates():

@@ -53,17 +53,6 @@ def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
     assert events[3]["why"] == "fewer than two are left"
 
 
-def test_every_seat_is_scored_if_that_is_asked_for_and_the_reward_is_the_students():
-    store = MemoryStore()
-    judges = judge(verdicts(goal=3), verdicts(goal=9))
-    task = modeled(judges, scored="all", dimensions=tuple(DIMENSIONS))
-    (completed,) = played(task, store, [instance(scene())], "Hello.")
-    (first, second) = store.get(EPISODES, store.ids(EPISODES)[0]).scores
-    assert completed.reward == 0.3
-    assert (first.dimensions["goal"], second.dimensions["goal"]) == (3.0, 9.0)
-    assert second.overall == pytest.approx(9 / 7)
-
-
 def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
     store = MemoryStore()
     (completed,) = played(modeled(judge("I like it.")), store, [instance(scene())], "Hello.")
@@ -101,13 +90,6 @@ def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records():
     assert task.domain.gold_record(task.instances[0]) is not None
     task.attempt(ScriptedPredictor(lambda conversation: "[leave]"), task.instances[:1])
     assert store.ids(EPISODES) == []
-
-
-def test_a_private_word_goes_to_its_recipient_alone():
-    store = MemoryStore()
-    played(modeled(judge(verdict(goal=1))), store, [instance(scene(3))], "[speak to Cat Lee] Psst.")
-    (spoken,) = [e.event for e in store.events("mine") if e.event.get("kind") == "speak"]
-    assert spoken["to"] == ["Cat Lee"]
 
 
 def test_episodes_are_written_in_sotopias_fields(tmp_path):

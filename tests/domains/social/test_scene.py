@@ -18,18 +18,6 @@ def said(scene, seat):
     return [e.note or e.action.argument for e in scene.events if e.reaches(seat)]
 
 
-def test_a_state_is_a_value():
-    before = state()
-    after = played(before, "Hi.")
-    assert (before.events, before.n_turns) == ((), 0)
-    assert (len(after.events), after.n_turns, after.acting) == (1, 1, (1,))
-
-
-def test_an_action_out_of_turn_is_not_recorded():
-    scene = state().after({0: read_action("Hi."), 1: read_action("I am first!")})
-    assert said(scene, 0) == said(scene, 1) == ["Hi."]
-
-
 def test_a_private_message_reaches_its_recipients_alone():
     scene = played(state(3), "[speak to cat  LEE] Psst.")
     assert [said(scene, seat) for seat in range(3)] == [["Psst."], [], ["Psst."]]
@@ -78,12 +66,6 @@ def test_it_ends_with_fewer_than_two_and_stays_over():
     assert (scene.ending, scene.acting) == ("fewer than two are left", ())
     with pytest.raises(ValueError, match="over"):
         scene.after({})
-
-
-def test_four_seats_talk_to_the_turn_limit():
-    scene = played(state(4), *["So."] * 20)
-    assert scene.ending == "20 turns are over"
-    assert [sum(e.seat == seat for e in scene.events) for seat in range(4)] == [5, 5, 5, 5]
 
 
 SCENE = Scene(id="x", scenario="x", goals=(Goal(text="x"), Goal(text="y")))

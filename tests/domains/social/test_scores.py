@@ -73,13 +73,7 @@ def test_a_required_phrase_within_other_words_is_not_the_message(goal, text):
 
 
 @pytest.mark.parametrize(
-    "aloud",
-    [
-        "[leave] It is in the mill!",
-        "[action] shouts: in the mi\u200bll",
-        "In\nthe | *m*ill?",
-        "in the",
-    ],
+    "aloud", ["[leave] It is in the mill!", "[action] shouts: in the mi\u200bll", "in the"]
 )
 def test_a_phrase_that_others_must_not_hear_counts_in_every_kind_of_action(goal, aloud):
     more = ["Mill!"] if aloud == "in the" else []
@@ -106,17 +100,6 @@ def test_a_goal_score_is_the_share_of_the_possible_gain(price, seller, buyer):
 def test_where_no_price_serves_both_no_deal_is_best():
     assert [goal_of_deal(IMPOSSIBLE, 0, p) for p in (None, 140, 120)] == [10, 10, 0]
     assert goal_of_deal(IMPOSSIBLE, 2, 120) is None
-
-
-def test_telling_a_secret_costs_its_score_and_half_of_the_goal():
-    def scores(*texts):
-        secret = {"seat": 1, "text": "It is loved.", "phrases": ["love it"]}
-        begun = state(deal=POSSIBLE, secrets=(secret,))
-        ended = played(begun, "[action] offer 120 euros", *texts, "[action] accept")
-        return [rule_scores(ended, seat) for seat in (0, 1)]
-
-    assert scores() == [{"goal": 7.5}, {"secret": 0.0, "goal": 7.5}]
-    assert scores("I love  it!", "Ah.") == [{"goal": 7.5}, {"secret": -10.0, "goal": 3.75}]
 
 
 def test_the_trade_that_serves_both_earns_most():

@@ -10,7 +10,6 @@ from dataenvgym.domains.social.scripted_partners import (
     TEMPERAMENTS,
     Negotiator,
     Villager,
-    scripted_partner,
 )
 from tests.domains.social.social_scenes import people, sale
 
@@ -61,13 +60,6 @@ def test_partners_never_exceed_their_limit_or_take_back_a_concession(name, seed)
     for state, seat in ((sold, 0), (bought, 1)):
         assert state.events[-1].seat == seat
         assert state.events[-1].action.kind is ActionKind.LEAVE
-
-
-@EACH
-def test_an_offer_better_than_its_aim_is_accepted_and_then_it_leaves(name):
-    state = negotiation(script(name), offering(900))
-    assert bargains_of(state).price == 900
-    assert state.events[-1].action.kind is ActionKind.LEAVE
 
 
 def test_the_soft_concede_early_and_the_impatient_leave_first():
@@ -143,15 +135,11 @@ SELLS = {"deal": Deal(item="lamp", seller=1, buyer=0, seller_least=3, buyer_most
         ("proud", [9, 7], ["I pay 4 euros.", "[leave] Deal."], {}),
         ("final", ["[none]", 8], ["I pay 7 euros.", "[leave] Goodbye."], {}),
         ("final", ["[none]", "Deal."], ["I pay 7 euros.", "[leave] Goodbye."], {}),
-        (
-            "curious",
-            ["[none]", "That is private.", "Deal."],
-            ["Who gave it to you?", "I pay 7 euros.", "[leave] Goodbye."],
-            ASKS,
-        ),
+        ("curious", ["[none]", "That is private.", "Deal."],
+         ["Who gave it to you?", "I pay 7 euros.", "[leave] Goodbye."], ASKS),
         ("curious", ["[none]"], ["I pay 7 euros."], {}),  # nothing to ask about
     ],
-)
+)  # fmt: skip
 def test_a_villager_haggles_in_its_manner(answers, manner, heard, said, options):
     texts = [text if isinstance(text, str) else f"I say {text} euros." for text in heard]
     assert answers(manner, *texts, **options) == said
@@ -162,8 +150,3 @@ def test_villagers_never_exceed_the_limit_or_haggle_forever(answers):
         said = answers(manner, *["I say 9 euros."] * 4)
         assert said[-1] == "[leave] Goodbye."
         assert "[leave] Deal." not in said
-
-
-def test_a_partner_is_named_by_manner_or_temperament():
-    assert scripted_partner("firm", 0) == Villager("firm")
-    assert isinstance(scripted_partner("tough", 0), Negotiator)

@@ -18,51 +18,32 @@ from dataenvgym.domains.social.sotopia_dump import HARD_LIST
 from dataenvgym.errors import BrokenFileError, ConfigurationError, InvalidInstanceError, StoreError
 
 ANN = {
-    "pk": "01ANN",
-    "first_name": "Ann",
-    "last_name": "de la Cruz",
-    "age": 31,
-    "occupation": "Nurse",
-    "gender": "Woman",
-    "gender_pronoun": "She/her",
-    "public_info": "Has two cats.",
-    "big_five": "Openness - High; Neuroticism - Low",
-    "moral_values": ["Care", "Fairness"],
-    "schwartz_personal_values": ["Security"],
-    "personality_and_values": "Ann is calm and fair.",
-    "decision_making_style": "Analytical",
-    "secret": "Cannot swim.",
-    "model_id": "none",
-}
+    "pk": "01ANN", "first_name": "Ann", "last_name": "de la Cruz", "age": 31,
+    "occupation": "Nurse", "gender": "Woman", "gender_pronoun": "She/her",
+    "public_info": "Has two cats.", "big_five": "Openness - High; Neuroticism - Low",
+    "moral_values": ["Care", "Fairness"], "schwartz_personal_values": ["Security"],
+    "personality_and_values": "Ann is calm and fair.", "decision_making_style": "Analytical",
+    "secret": "Cannot swim.", "model_id": "none",
+}  # fmt: skip
 BOB = {**ANN, "pk": "01BOB", "first_name": "Bob", "last_name": "Ng", "age": 55}
 BOB |= {"occupation": "Teacher", "moral_values": []}
 SCENE = {
-    "pk": "01ENV",
-    "codename": "blanket",
-    "source": "made up",
+    "pk": "01ENV", "codename": "blanket", "source": "made up",
     "scenario": "Two campers, one blanket.",
     "agent_goals": [
         "Keep the blanket <extra_info>You are ill.</extra_info> "
         "<strategy_hint>Cough.</strategy_hint>",
         "Get half of the blanket",
     ],
-    "relationship": 3,
-    "age_constraint": "[(18, 40), (0, 150)]",
-    "occupation_constraint": "[[], ['teacher', 'pilot']]",
-    "agent_constraint": None,
-}
+    "relationship": 3, "age_constraint": "[(18, 40), (0, 150)]",
+    "occupation_constraint": "[[], ['teacher', 'pilot']]", "agent_constraint": None,
+}  # fmt: skip
 TIE = {
-    "pk": "01TIE",
-    "agent_1_id": "01ANN",
-    "agent_2_id": "01BOB",
-    "relationship": 3,
+    "pk": "01TIE", "agent_1_id": "01ANN", "agent_2_id": "01BOB", "relationship": 3,
     "background_story": "They met at school.",
-}
+}  # fmt: skip
 EPISODE = {
-    "pk": "01EPI",
-    "environment": "01ENV",
-    "agents": ["01ANN", "01BOB"],
-    "tag": "trial",
+    "pk": "01EPI", "environment": "01ENV", "agents": ["01ANN", "01BOB"], "tag": "trial",
     "models": ["judge", "m1", "m2"],
     "messages": [
         [["Environment", "Ann de la Cruz", "It is cold."]],
@@ -74,7 +55,7 @@ EPISODE = {
         [4.0, {"goal": 4.0, "overall_score": 4.0}],
     ],
     "rewards_prompt": "Judge it.",
-}
+}  # fmt: skip
 FIRST_SCORES = {"goal": 8, "financial_and_material": -5}
 FILES = {
     "AgentProfile": [ANN, BOB],
@@ -104,11 +85,9 @@ def test_their_fields_are_our_fields(dump):
     assert ann.public_information == "Has two cats."
     (scene,) = read.profiles.scenes.values()
     assert scene.relationship is Relationship.FRIEND
-    hints = (
-        Hint(kind="extra_info", text="You are ill."),
-        Hint(kind="strategy_hint", text="Cough."),
-    )
-    assert scene.goals[0] == Goal(text="Keep the blanket", hints=hints)
+    hints = {"extra_info": "You are ill.", "strategy_hint": "Cough."}
+    shown = tuple(Hint(kind=kind, text=text) for kind, text in hints.items())
+    assert scene.goals[0] == Goal(text="Keep the blanket", hints=shown)
     assert scene.ages == (AgeRange(least=18, most=40), None)
     assert scene.occupations == ((), ("teacher", "pilot"))
     assert list(casts(read.profiles, scene)) == [(ann.id, bob.id)]
@@ -186,27 +165,6 @@ def test_hard_scenes_are_those_of_the_list_from_the_seats_that_it_names(dump):
         played(profiles=folder, seats="listed")
 
 
-def test_the_benchmark_has_the_size_of_sotopias(dump):
-    people = [{**ANN, "pk": f"p{i}", "first_name": f"P{i}"} for i in range(10)]
-    scenes = [{**SCENE, "pk": f"e{i:02}"} for i in range(90)]
-    combos = [
-        {"pk": f"{e['pk']}{i}", "env_id": e["pk"], "agent_ids": [f"p{i}", f"p{i + 5}"]}
-        for e in scenes
-        for i in range(5)
-    ]
-    hard = {"pk": HARD_LIST, "name": "", "environments": [f"e{i:02}" for i in range(20)]}
-    folder = dump(
-        AgentProfile=people,
-        EnvironmentProfile=scenes,
-        EnvAgentComboStorage=combos,
-        EnvironmentList=[hard | {"agent_index": ["0", "1"] * 10}],
-        RelationshipProfile=[],
-    )
-    whole = {"profiles": str(folder), "casts_per_scene": 5}
-    assert len(played(**whole)) == 90 * 5 * 2
-    assert len(played(**whole, scenes="hard", seats="listed")) == 20 * 5
-
-
 def test_what_the_benchmark_leaves_out_is_said(dump, caplog):
     folder = benchmark_dump(dump)
     path = folder / "EnvironmentList.json"
@@ -235,7 +193,7 @@ def test_a_list_names_each_seat_once_and_a_seat_for_each_scene(dump):
 def test_a_bad_entry_of_the_benchmark_is_named(dump):
     folder = benchmark_dump(dump)
     (folder / "EnvAgentComboStorage.json").write_text('[{"env_id": "e1", "agent_ids": ["p0", 3]}]')
-    with pytest.raises(InvalidInstanceError, match=r"entry 0.*agent_ids"):
+    with pytest.raises(InvalidInstanceError, match=r"item 1.*agent_ids"):
         played(profiles=str(folder))
     (folder / "EnvAgentComboStorage.json").write_text('[{"env_id": "e1", "agent_ids": ["p0","x"]}]')
     with pytest.raises(InvalidInstanceError, match="there is no character 'x'"):
@@ -281,13 +239,7 @@ def random_dump(rng):
         return one_of([4.5, named], [4.5, {"overall_score": 4.5}], 0.0, 3.5)
 
     people = [
-        {
-            **who,
-            "mbti": one_of("INTJ", ""),
-            "tag": one_of("t", ""),
-            "moral_values": one_of([], ["a"]),
-        }
-        for who in (ANN, BOB)
+        {**who, "mbti": one_of("INTJ", ""), "moral_values": one_of([], ["a"])} for who in (ANN, BOB)
     ]
     scenes = [
         {
@@ -313,8 +265,7 @@ def random_dump(rng):
             "rewards": [rewards(), rewards()],
         }
     ]
-    names = ("AgentProfile", "EnvironmentProfile", "RelationshipProfile", "EpisodeLog")
-    return dict(zip(names, (people, scenes, ties, episodes), strict=True))
+    return dict(zip(FILES, (people, scenes, ties, episodes), strict=True))
 
 
 def test_any_dump_that_is_written_is_read_as_before(dump, tmp_path):
@@ -323,9 +274,7 @@ def test_any_dump_that_is_written_is_read_as_before(dump, tmp_path):
         read = read_sotopia(dump(**random_dump(rng)))
         write_sotopia(tmp_path / "out", read)
         again = read_sotopia(tmp_path / "out")
-        assert again.profiles.scenes == read.profiles.scenes
-        assert again.profiles.characters == read.profiles.characters
-        assert again.profiles.relationships == read.profiles.relationships
+        assert replace(again.profiles, files={}) == replace(read.profiles, files={})
         assert again.episodes == read.episodes
 
 
@@ -339,32 +288,6 @@ def test_a_seat_reads_the_words_of_its_goal_that_sotopia_shows_and_no_tags(dump)
         for goal, expected in zip(scene.goals, words, strict=True):
             read = " ".join([goal.text, *(hint.text for hint in goal.hints)]).split()
             assert Counter(read) == Counter(["Goal", *" ".join(expected).split()])
-
-
-def test_the_records_of_their_own_tests_are_read(dump):
-    hint = "Hint: you can not lend all $2000."
-    entry = {
-        **SCENE,
-        "agent_goals": [
-            "Borrow money (<extra_info>Extra information: you need $3000.</extra_info>)",
-            "Stay solvent (<extra_info>Extra information: you have $2000. "
-            f"<clarification_hint>{hint}</clarification_hint></extra_info>)",
-        ],
-        "age_constraint": "[(18, 70), (18, 70)]",
-        "occupation_constraint": "nan",
-    }
-    (scene,) = read_sotopia(dump(EnvironmentProfile=[entry])).profiles.scenes.values()
-    assert (scene.ages, scene.occupations) == ((), ())
-    assert scene.goals[1].text == "Stay solvent"
-    assert [(h.kind, h.text) for h in scene.goals[1].hints] == [
-        ("extra_info", "Extra information: you have $2000."),
-        ("clarification_hint", hint),
-    ]
-
-
-def test_the_profiles_of_a_dump_make_a_task(dump):
-    read = read_sotopia(dump())
-    assert SocialTask(profiles=read.profiles, partner="model").whole().instances
 
 
 def test_their_names_of_dimensions_are_ours_both_ways(dump, tmp_path):
@@ -398,6 +321,8 @@ def test_a_seat_without_a_score_cannot_be_said_in_their_files(dump, tmp_path):
         ("EnvironmentProfile", "relationship", 6), ("EnvironmentProfile", "agent_goals", ["x"]),
         ("EnvironmentProfile", "age_constraint", "[(1,"),
         ("EnvironmentProfile", "age_constraint", "[5]"),
+        ("EnvironmentProfile", "age_constraint", "[" * 2000 + "]" * 2000),
+        ("EnvironmentProfile", "agent_goals", "xy"), ("EpisodeLog", "rewards", {}),
         ("EnvironmentProfile", "occupation_constraint", "[__import__('os')]"),
         ("RelationshipProfile", "agents", None),
         ("RelationshipProfile", "relationship", "friend"),
@@ -413,14 +338,7 @@ def test_an_entry_that_cannot_be_used_is_named_with_their_field(dump, name, fiel
     path = dump(**{name: [entry]})
     with pytest.raises(InvalidInstanceError) as raised:
         read_sotopia(path)
-    assert str(raised.value).startswith(f"{path}/{name}.json, entry 0, {field}")
-
-
-def test_an_unsatisfiable_constraint_is_named_with_sotopias_field(dump):
-    path = dump(EnvironmentProfile=[{**SCENE, "age_constraint": "[(90, 99), (0, 150)]"}])
-    profiles = read_sotopia(path).profiles
-    with pytest.raises(InvalidInstanceError, match="EnvironmentProfile"):
-        next(casts(profiles, profiles.scenes["01ENV"]))
+    assert str(raised.value).startswith(f"{path}/{name}.json, item 1, {field}")
 
 
 def test_a_folder_without_a_dump_is_refused(tmp_path):
@@ -451,8 +369,7 @@ def redis_dump(redis_url):
 def test_a_dump_in_redis_is_that_of_the_files(redis_dump, dump):
     in_redis, in_files = read_sotopia(redis_dump[0]), read_sotopia(dump())
     assert in_redis.episodes == in_files.episodes
-    for kind in ("characters", "scenes", "relationships"):
-        assert getattr(in_redis.profiles, kind) == getattr(in_files.profiles, kind)
+    assert replace(in_redis.profiles, files={}) == replace(in_files.profiles, files={})
 
 
 def test_the_page_on_running_reads_and_plays_such_a_server(

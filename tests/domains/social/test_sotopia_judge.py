@@ -20,9 +20,8 @@ from dataenvgym.domains.social.profiles import Character, Goal, Hint
 from dataenvgym.domains.social.scene import Cast, SceneState
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.judging.verdicts import read_verdict
-from tests.domains.social.social_scenes import people, played, says, scene, state
+from tests.domains.social.social_scenes import people, played, scene, state
 from tests.domains.social.sotopia_clone import KINDS, evaluations, write_clone
 
 
@@ -66,31 +65,6 @@ def test_what_a_character_says_cannot_bring_the_question_into_the_scene(clone):
     (asked,) = SotopiaJudge(clone).question(played(state(), said))
     assert f'Ann Lee  said: "{said}"' in asked.content
     assert asked.content.count("There are 2 of them") == 1
-
-
-def test_one_call_scores_both_seats(clone):
-    asked = []
-
-    def answer(conversation):
-        asked.append(conversation)
-        return evaluations({"goal": 8, "relationship": -5}, {"goal": 3, "secret": -10})
-
-    task = SocialTask(
-        partner="model",
-        scored="all",
-        dimensions=tuple(DIMENSIONS),
-        judge_prompt=clone,
-        turn_limit=2,
-        others={"partner": says("No."), "judge": ScriptedPredictor(answer)},
-    ).whole()
-    talk = next(i for i in task.instances if not i.data.get("scene", {}).get("deal"))
-    environment = task.domain.make_environment([talk])
-    environment.others = task.others
-    (sample,) = task.attempt(says("Yes."), [talk])
-    assert len(asked) == 1
-    assert sample.scores["goal"] == 8
-    assert sample.scores["relationship"] == -5
-    assert sample.scores["overall"] == pytest.approx(3 / 7)
 
 
 def test_a_score_out_of_its_range_is_asked_for_again(clone):
@@ -282,12 +256,9 @@ def test_replies_are_accepted_and_scored_as_by_sotopias_classes(original):
         good = draw.random() < 0.5
         for agent in agents.values():
             for name in list(agent):
-                low, high = (
-                    DIMENSIONS[OURS.get(name, name)].low,
-                    DIMENSIONS[OURS.get(name, name)].high,
-                )
+                of_ours = DIMENSIONS[OURS.get(name, name)]
                 if good:
-                    agent[name]["score"] = draw.randint(low, high)
+                    agent[name]["score"] = draw.randint(of_ours.low, of_ours.high)
         what = draw.choice(["", "", "less", "more", "float", "text", "extra", "agents"])
         one = draw.choice(list(agents.values()))
         name = draw.choice(list(one))
@@ -319,7 +290,6 @@ def test_replies_are_accepted_and_scored_as_by_sotopias_classes(original):
                 scores = list(theirs.evaluations.values())[seat].model_dump()
                 wanted = {OURS.get(n, n): (v["score"], v["reasoning"]) for n, v in scores.items()}
                 assert ours.scores(found, seat) == wanted
-    print(counts)
     assert min(counts["", True], counts["", False]) > 100
 
 

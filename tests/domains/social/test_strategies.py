@@ -1,5 +1,7 @@
 """Strategists: who is asked, who reads a strategy, and how it is written."""
 
+from itertools import chain
+
 import pytest
 
 from dataenvgym.domains.social.actions import read_action
@@ -7,10 +9,10 @@ from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules
 from dataenvgym.domains.social.strategies import Strategies
 from dataenvgym.domains.social.task import make_default
-from dataenvgym.errors import ConfigurationError, SpeakerError
+from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Failure
-from dataenvgym.students.predictors import ScriptedPredictor
 from tests.domains.social.social_scenes import begun, instance, sale, state
+from tests.fakes import Student
 
 ADVISED = {"role": "strategist", "strategists": ("partner",)}
 
@@ -19,19 +21,15 @@ class Probe:
     """Speakers that say one thing each, and their questions."""
 
     def __init__(self, **says):
-        self.asked = {name: [] for name in says}
-        self.others = {name: self._speaker(name, text) for name, text in says.items()}
+        said = {"speaker": "I speak.", "partner": "I answer."} | says
+        self.others = {name: Student(lambda *_, text=text: text) for name, text in said.items()}
 
-    def _speaker(self, name, text):
-        def answer(conversation):
-            self.asked[name].append(conversation)
-            return text
-
-        return ScriptedPredictor(answer)
+    @property
+    def asked(self):
+        return {name: [*chain(*one.rounds)] for name, one in self.others.items()}
 
 
-def probe(**says):
-    return Probe(**{"speaker": "I speak.", "partner": "I answer."} | says)
+probe = Probe
 
 
 def test_a_strategy_is_the_last_line_that_the_speaker_reads():
@@ -57,13 +55,6 @@ def test_the_student_as_strategist_reads_what_its_speaker_and_the_others_do():
     assert "Ann wants tea." in opening.content
     assert (said.role, said.content) == ("assistant", "Be firm.")
     assert news.content == "[Ann Lee] says: I speak.\n[Bob Lee] says: I answer."
-
-
-def test_the_strategist_of_the_second_seat_first_reads_what_the_first_one_does():
-    environment = make_default((), role="strategist", others=probe().others)
-    problem = instance(sale(), seat=1)
-    conversation, _ = environment.reset(seed=0, options={"instance": problem})
-    assert conversation[0].content.endswith("\n\n[Ann Lee] says: I answer.")
 
 
 @pytest.mark.parametrize("order", ["round_robin", "random", "simultaneous"])
@@ -111,13 +102,6 @@ def test_a_student_that_acts_reads_its_strategists_advice_and_may_ignore_it():
     assert conversation[-1].content == "[Bob Lee] says: I answer.\n(Strategy: Leave.)"
 
 
-def test_a_scripted_partner_has_no_use_for_a_strategist():
-    problem = instance(sale(), partner="soft")
-    refused = "'soft' is scripted: it reads no strategy"
-    with pytest.raises(ConfigurationError, match=refused):
-        begun(problem, strategists=("partner",))
-
-
 @pytest.mark.parametrize("name", ["speaker", "partner_strategist", "partner"])
 def test_a_speaker_that_fails_is_named_and_the_scene_is_as_before(name):
     asked = probe(**{"partner_strategist": "x", name: Failure(reason="down")})
@@ -148,16 +132,9 @@ def test_an_empty_strategy_is_a_note_to_the_strategist_alone():
 )  # fmt: skip
 def test_a_strategy_is_one_line_of_a_few_words(text, words):
     assert Strategies().read(text) == words
-
-
-def test_the_form_is_an_option():
-    strategies = Strategies(strategy_format="<plan>{strategy}</plan>", strategy_max_words=2)
-    assert strategies.read("Hm. <plan>Be very firm.</plan>") == "Be very"
-    advised = strategies.advised(state(), 0, "<plan>Wait.</plan>")
-    assert seat_conversation(advised, 0)[-1].content.endswith("(<plan>Wait.</plan>)")
-    assert "in 2 words at most, in this form: <plan>...</plan>" in (
-        strategies.conversation(state(), 0)[0].content
-    )
+    two = Strategies(strategy_max_words=2)
+    assert two.read(text) == " ".join(words.split()[:2])[:80]
+    assert "in 2 words at most" in two.introduction(state().cast, 0)
 
 
 def test_a_strategy_takes_no_turn():

@@ -29,12 +29,6 @@ def test_a_model_plays_all_scenes_and_the_hard_ones_are_a_part():
     assert {i.id for i in hard.instances} < {i.id for i in whole.instances}
 
 
-def test_seats_are_chosen():
-    seats = {s: SocialTask(seats=s).whole().instances for s in ("first", "second")}
-    assert {i.data_as(SocialProblem).seat for i in seats["first"]} == {0}
-    assert {i.data_as(SocialProblem).seat for i in seats["second"]} == {1}
-
-
 def test_a_scene_belongs_to_one_split_with_all_its_seats():
     task = SocialTask(partner="model", casts_per_scene=2)
     scenes = {s: {i.data_as(SocialProblem).scene.id for i in task.on(s).instances} for s in SPLITS}
@@ -62,18 +56,11 @@ def test_a_prompt_asks_no_model_and_a_scene_with_one_has_no_gold_record(options)
     assert task.domain.gold_record(task.instances[0]) is None
 
 
-def test_the_prompt_of_the_second_seat_has_what_a_scripted_partner_does_first():
-    scripted = SocialTask(seats="second")
-    (message,) = scripted.domain.prompt(scripted.instances[0])
-    assert "] does: offer " in message.content
-
-
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"scenes": "hrad"}, "Did you mean 'hard'"),
         ({"strategists": ["partner"]}, "'fair' is scripted"),
-        ({"strategy_format": "Strategy:"}, "strategy_format is 'Strategy:'"),
         ({"scenes": "procedural", "partner": "tough"}, "partner"),
         ({"scenes": "procedural", "seats": "second"}, "seats"),
         ({"scenes": "procedural", "profiles": "mine"}, "profiles"),
