@@ -3,16 +3,16 @@
     records of an edit -> adapter, from the untouched student -> answers, graded by the task
 
 The untouched student (the base) answers each question once. A loop without records trains nothing:
-its answers are those of the base. Each loop has a folder, with `adapted.json` when it is done, so
-that a killed call is continued by the same call, and `loop.json` with a hash of what is trained and
-asked: another loop of the same name starts anew.
+its answers are those of the base. Each loop has a folder, named by what is trained and asked (so
+another loop of the same name starts anew), with `adapted.json` when it is done: a killed call is
+continued by the same call.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -32,13 +32,12 @@ from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import AdapterJob, Failure, TrainablePredictorInterface, TrainingRun, can
 from dataenvgym.records import CompletedTaskInstance, Model, TaskInstance, TrainingDatum
 from dataenvgym.records.checksums import load, save
-from dataenvgym.storage import remove_folder
 from dataenvgym.students.llama_factory.training_config import options_of
 from dataenvgym.students.trainers import TrainerInterface
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
 
-_BASE, _ADAPTED, _LOOP = "base_answers.json", "adapted.json", "loop.json"
+_BASE, _ADAPTED = "base_answers.json", "adapted.json"
 
 
 class Answer(Model):
@@ -129,7 +128,8 @@ class InnerLoop:
     """One training from the untouched student, and the questions for it.
 
     Attributes:
-        name: of its folder; no other loop of the same call has it.
+        name: of its folder, in which `content_hash` names another one; no other loop of the same
+            call has it.
         questions: problems of the task.
         records: what is trained; none for an edit that failed.
         seed: of the training.
@@ -171,8 +171,8 @@ def adapt(
     `at_once` adapters together; another one learns and answers loop by loop.
 
     Args:
-        directory: gets a folder for each loop, and the answers of the base. Another call with the
-            same student may use it again.
+        directory: gets `NAME/HASH/` for each loop, and the answers of the base. Another call with
+            the same student may use it again.
         retry_errors: run the loops again that have an error or an unscored answer. Those of a group
             that was interrupted are all run again, so that they are asked in the same batches as in
             an undisturbed run.
@@ -194,23 +194,22 @@ def adapt(
     with counting("inner loops", len(loops)) as count:
         for start in range(0, len(loops), at_once):
             group = loops[start : start + at_once]
-            for loop in group:
-                _begin(directory / loop.name, loop.content_hash(trainer))
-            files = [directory / loop.name / _ADAPTED for loop in group]
+            folders = [directory / one.name / one.content_hash(trainer) for one in group]
+            files = [folder / _ADAPTED for folder in folders]
             found: list[Adapted | None] = [load(file, Adapted) for file in files]
             is_open = [one is None or (retry_errors and one.n_unscored > 0) for one in found]
             again = range(len(group)) if None in found else [i for i, o in enumerate(is_open) if o]
             count.skip(len(group) - len(again))
             for i, result in zip(
                 again,
-                _run(tried, predictor, [group[i] for i in again], base, directory),
+                _run(tried, predictor, {folders[i]: group[i] for i in again}, base),
                 strict=True,
             ):
                 save(files[i], result)
                 found[i] = result
                 count.add(1)
-            for file in files:
-                shutil.rmtree(file.with_name("adapter"), ignore_errors=True)
+            for folder in folders:
+                shutil.rmtree(folder / "adapter", ignore_errors=True)
             results += (one for one in found if one is not None)
     if n_unscored := sum(one.n_unscored for one in results):
         reasons = ((one.error, *(a.error for a in one.base + one.answers)) for one in results)
@@ -220,17 +219,6 @@ def adapt(
             f"not be compared with the base, the first because of this: {first}"
         )
     return results
-
-
-def _begin(folder: Path, content_hash: str) -> None:
-    """Make the folder of a loop, and remove what another loop of its name left there."""
-    file, content = folder / _LOOP, {"hash": content_hash}
-    if load(file, dict[str, str]) == content:
-        return
-    if folder.exists():
-        remove_folder(folder)
-    folder.mkdir(parents=True)
-    save(file, content)
 
 
 def _base_answers(
@@ -261,24 +249,21 @@ def _base_answers(
 def _run(
     task: Task,
     predictor: TrainablePredictorInterface,
-    loops: Sequence[InnerLoop],
+    loops: Mapping[Path, InnerLoop],
     base: dict[str, Answer],
-    directory: Path,
 ) -> Iterator[Adapted]:
+    """Run loops in their folders."""
     if not loops:
         return
-    trained = [loop for loop in loops if loop.records]
+    trained = [(folder, loop) for folder, loop in loops.items() if loop.records]
     each = _together if can(predictor, "train_each", "predict_each") else _in_turn
-    jobs = [
-        AdapterJob(one.records, TrainingRun(directory / one.name, one.seed), one.trainer)
-        for one in trained
-    ]
+    jobs = [AdapterJob(one.records, TrainingRun(at, one.seed), one.trainer) for at, one in trained]
     try:
-        answers = each(task, predictor, jobs, [loop.questions for loop in trained])
-        found = {loop.name: of for loop, of in zip(trained, answers, strict=True)}
+        answers = each(task, predictor, jobs, [loop.questions for _, loop in trained])
+        found = {loop.name: of for (_, loop), of in zip(trained, answers, strict=True)}
     finally:
         predictor.reset()
-    for loop in loops:
+    for loop in loops.values():
         before = tuple(base[question.id] for question in loop.questions)
         after = found.get(loop.name, before)
         yield Adapted(

@@ -2,8 +2,8 @@
 
     a request -> the queue -> adapters/ID, an inner loop -> answers/ID.json
 
-The ID is that of the request's content. So an equal request has the same answer, also from a server
-that was killed and started anew, and is trained once: one that arrives while the other waits gets
+The ID is the hash of the loop. So an equal request has the same answer, also from a server that was
+killed and started anew, and is trained once: one that arrives while the other waits gets
 the same answer, and one whose adapter was complete when the server was killed is only asked. An
 adapter that was not complete is trained anew, from the untouched student. A request without a seed
 has a new ID and a new seed each time, and its answer is not kept.
@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from secrets import randbelow
 from typing import Any
@@ -126,13 +127,14 @@ class RequestQueue:
         records = request.records(completes=completes)
         if own is not None:
             _refuse_long(request.train_sequences[: len(records)], options_of(trainer or own))
-        return InnerLoop(
-            name=f"{_ONCE}{uuid.uuid4().hex}" if request.seed is None else request.id,
+        loop = InnerLoop(
+            name=f"{_ONCE}{uuid.uuid4().hex}",
             questions=request.problems(self._task.domain),
             records=records,
             seed=randbelow(2**32) if request.seed is None else request.seed,
             trainer=trainer,
         )
+        return loop if request.seed is None else replace(loop, name=loop.content_hash(own))
 
     def _answer_waiting(self) -> None:
         """Answer the requests that wait, or as many as may be answered together."""

@@ -106,12 +106,6 @@ class AdaptationRequest(Model):
         except ValidationError as error:
             raise InvalidInstanceError(first_fault(error)) from None
 
-    @property
-    def id(self) -> str:
-        """The same for equal requests."""
-        fields = exact_json.dumps(self.model_dump(), option=exact_json.SORT_KEYS)
-        return hashlib.sha256(fields).hexdigest()[:32]
-
     def options(self) -> dict[str, Any]:
         """The options of the trainer that the request sets."""
         given = ((name, getattr(self, field)) for field, name in _OPTIONS.items())
