@@ -1,8 +1,7 @@
 """A pool of grading workers that can be killed: one process each, one pair at a time.
 
-There are no threads here: the calling thread borrows workers, sends them requests and waits for the
-first reply. Threads that want workers at the same time share them pair by pair, in order of
-arrival.
+Threads take the pairs in order of arrival, and each asks a worker that is free, or starts one. A
+call never has more pairs in line than there are workers, so calls at the same time share them.
 
 `shared_pool()` starts at first use, ends with the interpreter, and is a new one after a fork.
 """
@@ -10,18 +9,18 @@ arrival.
 from __future__ import annotations
 
 import atexit
-import math
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
-from multiprocessing.connection import wait
+from concurrent.futures import Future
+from queue import LifoQueue, SimpleQueue
 
 from dataenvgym.errors import DataEnvGymError
 from dataenvgym.tasks.scoring.process import WorkerProcess, WorkerReply, WorkerRequest
 
 _MAX_WORKERS = 4
+_Job = tuple[WorkerRequest, float, "Future[WorkerReply]"]
 
 
 class WorkerPool:
@@ -29,12 +28,13 @@ class WorkerPool:
 
     def __init__(self, size: int):
         self._size = size
-        self._changed = threading.Condition()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None: it is closed
+        self._free: LifoQueue[WorkerProcess | None] = LifoQueue()  # None: not started
         self._workers: set[WorkerProcess] = set()
-        self._idle: list[WorkerProcess] = []
-        self._starting = 0
-        self._queue: deque[object] = deque()
         self._closed = False
+        for number in range(size):
+            self._free.put(None)
+            threading.Thread(target=self._serve, name=f"grading-{number}", daemon=True).start()
 
     def run(self, requests: Sequence[WorkerRequest], time_limit: float) -> list[WorkerReply]:
         """One reply per request, in order; each may take `time_limit` seconds by the clock.
@@ -42,164 +42,59 @@ class WorkerPool:
         A worker that exceeds the limit or dies is killed and replaced; its request gets an error.
         The start of a worker does not count.
         """
-        batch = _Batch(requests, time_limit)
-        try:
-            while batch.unanswered:
-                self._staff(batch)
-                for worker in _first_to_stir(batch.workers):
-                    batch.collect(worker)
-                    self._employ(batch, worker)
-        finally:
-            for worker, index in batch.workers.items():
-                if index is not None:
-                    worker.kill()
-                self._give_back(worker)
-        return batch.replies
+        replies: list[WorkerReply] = []
+        awaited: deque[Future[WorkerReply]] = deque()
+        for request in requests:
+            if len(awaited) == self._size:
+                replies.append(awaited.popleft().result())
+            if self._closed:
+                raise DataEnvGymError("the grading pool is closed: the interpreter is exiting")
+            awaited.append(Future())
+            self._jobs.put((request, time_limit, awaited[-1]))
+        return [*replies, *(future.result() for future in awaited)]
 
     def worker_pids(self) -> list[int]:
         """The process ids of all workers."""
-        with self._changed:
-            return [worker.pid for worker in self._workers]
+        return [worker.pid for worker in self._workers.copy()]
 
     def close(self) -> None:
         """Kill all workers; the pool cannot be used afterwards."""
-        with self._changed:
-            self._closed = True
-            workers = list(self._workers)
-            self._changed.notify_all()
-        for worker in workers:
+        self._closed = True
+        for _ in range(self._size):
+            self._jobs.put(None)
+        for worker in self._workers.copy():
             worker.stop()
 
     def abandon(self) -> None:
         """Close this process's copies of the pipes after a fork; the parent owns the workers."""
-        self._closed = True
         for worker in self._workers:
             worker.abandon()
 
-    def _staff(self, batch: _Batch) -> None:
-        """Borrow a worker for every request without one, as far as workers are available."""
-        while batch.lacks_workers():
-            worker = self._borrow(patient=not batch.workers)
-            if worker is None:
-                break
-            batch.workers[worker] = None
-            if worker.ready:
-                batch.assign(worker)
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            request, time_limit, future = job
+            try:
+                future.set_result(self._ask(request, time_limit))
+            except Exception as error:  # noqa: BLE001  raised again in the thread that waits
+                future.set_exception(error)
 
-    def _employ(self, batch: _Batch, worker: WorkerProcess) -> None:
-        """Give a free worker the next request, unless another thread waits for one."""
-        if batch.workers[worker] is not None:
-            return
-        if worker.alive and batch.waiting and (not worker.ready or not self._queue):
-            if worker.ready:
-                batch.assign(worker)
-            return
-        del batch.workers[worker]
-        self._give_back(worker)
-
-    def _borrow(self, *, patient: bool) -> WorkerProcess | None:
-        """A free worker, started if needed; None if the caller would have to wait.
-
-        A patient caller waits behind earlier ones.
-        """
-        with self._changed:
-            if not patient and (self._queue or not self._available()):
-                return None
-            self._wait_in_line()
-            if self._closed:
-                raise DataEnvGymError("the grading pool is closed: the interpreter is exiting")
-            if self._idle:
-                return self._idle.pop()
-            self._starting += 1
-        return self._start()
-
-    def _wait_in_line(self) -> None:
-        ticket = object()
-        self._queue.append(ticket)
+    def _ask(self, request: WorkerRequest, time_limit: float) -> WorkerReply:
+        worker = self._free.get()
         try:
-            self._changed.wait_for(
-                lambda: self._closed or (self._queue[0] is ticket and self._available())
-            )
-        finally:
-            self._queue.remove(ticket)
-            self._changed.notify_all()
-
-    def _available(self) -> bool:
-        """Whether a worker is idle or may be started; dead idle workers are removed."""
-        for worker in [worker for worker in self._idle if worker.has_exited()]:
-            self._idle.remove(worker)
-            self._workers.discard(worker)
-            worker.kill()
-        return bool(self._idle) or len(self._workers) + self._starting < self._size
-
-    def _start(self) -> WorkerProcess:
-        worker = None
-        try:
-            worker = WorkerProcess()
-        finally:
-            with self._changed:
-                self._starting -= 1
-                if worker is not None:
-                    self._workers.add(worker)
-                self._changed.notify_all()
-        return worker
-
-    def _give_back(self, worker: WorkerProcess) -> None:
-        with self._changed:
-            keep = worker.alive and not self._closed
-            if keep:
-                self._idle.append(worker)
-            else:
+            if worker is not None and worker.has_exited():
                 self._workers.discard(worker)
-            self._changed.notify_all()
-        if not keep:
-            worker.kill()
-
-
-class _Batch:
-    """The requests of one call: waiting, at a worker, or answered."""
-
-    def __init__(self, requests: Sequence[WorkerRequest], time_limit: float):
-        self.replies = [WorkerReply(False, "not graded")] * len(requests)
-        self.unanswered = len(requests)
-        self.waiting = deque(enumerate(requests))
-        self.workers: dict[WorkerProcess, int | None] = {}
-        self._time_limit = time_limit
-
-    def lacks_workers(self) -> bool:
-        """Whether more requests wait than workers are free or starting."""
-        return list(self.workers.values()).count(None) < len(self.waiting)
-
-    def assign(self, worker: WorkerProcess) -> None:
-        self.workers[worker], request = self.waiting.popleft()
-        worker.send(request, self._time_limit)
-
-    def collect(self, worker: WorkerProcess) -> None:
-        """Take the reply of a worker, if there is one.
-
-        A worker that fails before it is ready fails a request, so that a broken installation leads
-        to errors and not to endless restarts.
-        """
-        reply = worker.receive()
-        if reply is None:
-            return
-        index = self.workers[worker]
-        if index is None:
-            if not self.waiting:
-                return
-            index, _ = self.waiting.popleft()
-        self.workers[worker] = None
-        self.replies[index] = reply
-        self.unanswered -= 1
-
-
-def _first_to_stir(workers: dict[WorkerProcess, int | None]) -> list[WorkerProcess]:
-    """Wait for workers that have a reply or have exceeded their time, and return them."""
-    timeout = min(worker.deadline for worker in workers) - time.monotonic()
-    stirred = wait(
-        [worker.fileno() for worker in workers], None if timeout == math.inf else max(0.0, timeout)
-    )
-    return [worker for worker in workers if worker.fileno() in stirred] or list(workers)
+                worker.kill()
+                worker = None
+            if worker is None:
+                worker = WorkerProcess()
+                self._workers.add(worker)
+            reply = worker.ask(request, time_limit)
+            if not worker.alive:
+                self._workers.discard(worker)
+                worker = None
+            return reply
+        finally:
+            self._free.put(worker)
 
 
 _shared: WorkerPool | None = None

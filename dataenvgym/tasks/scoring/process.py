@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import subprocess
 import sys
@@ -44,12 +43,10 @@ class WorkerReply:
 
 
 class WorkerProcess:
-    """One worker: it starts, is ready, processes requests one by one, and is killed at the end.
+    """One worker: it starts, processes requests one by one, and is killed at the end.
 
     Attributes:
-        ready: whether it has finished its imports.
         alive: whether it may still be used.
-        deadline: the time (`time.monotonic`) at which it has taken too long.
     """
 
     def __init__(self) -> None:
@@ -67,66 +64,50 @@ class WorkerProcess:
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         self._buffer = b""
-        self._limit = STARTUP_LIMIT
-        self.deadline = time.monotonic() + STARTUP_LIMIT
-        self.ready = False
+        self._ready = False  # it has finished its imports
         self.alive = True
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def fileno(self) -> int:
-        """The descriptor that becomes readable when the worker replies or dies."""
-        return self._from.fileno()
-
     def has_exited(self) -> bool:
         return self._process.poll() is not None
 
-    def send(self, request: WorkerRequest, time_limit: float) -> None:
-        """Send a request; if the worker is dead, reading its reply will show it."""
-        message = {"gold": request.gold, "answer": request.answer, "limit": time_limit}
-        self._limit = time_limit
-        self.deadline = time.monotonic() + time_limit
-        with contextlib.suppress(BrokenPipeError):
-            self._to.write(json.dumps(message).encode() + b"\n")
+    def ask(self, request: WorkerRequest, time_limit: float) -> WorkerReply:
+        """The reply to a request; an error if it takes too long or ends, and then it is killed.
 
-    def receive(self) -> WorkerReply | None:
-        """The reply if there is one, an error if none will come, None while it is awaited.
-
-        A worker that exceeds its time or fails to start is killed.
+        A worker that fails to start fails its request, so that a broken installation leads to
+        errors and not to endless restarts.
         """
-        if wait([self.fileno()], 0):
-            reply = self._read()
-        elif time.monotonic() < self.deadline:
-            return None
-        else:
-            error = f"{self._activity()} took more than {self._limit:g} s"
-            reply = WorkerReply(False, error, exhausted=self.ready)
-            self.kill()
-        if reply is not None:
-            self.deadline = math.inf
-            if not self.ready:
+        if not self._ready:
+            found = self._read("the start of the grading worker", STARTUP_LIMIT)
+            if "error" in found:
                 self.kill()
-        return reply
+                return WorkerReply(False, found["error"])
+            self._ready = True
+        message = {"gold": request.gold, "answer": request.answer, "limit": time_limit}
+        with contextlib.suppress(BrokenPipeError):  # reading shows that it is dead
+            self._to.write(json.dumps(message).encode() + b"\n")
+        found = self._read("the symbolic check", time_limit)
+        if "error" in found:
+            return WorkerReply(False, found["error"], exhausted=found.get("exhausted", False))
+        return WorkerReply(bool(found.get("equal", found.get("parsed"))))
 
-    def _activity(self) -> str:
-        return "the symbolic check" if self.ready else "the start of the grading worker"
-
-    def _read(self) -> WorkerReply | None:
-        data = os.read(self.fileno(), 65536)
-        if not data:
-            activity = self._activity()
-            self.kill()
-            return WorkerReply(False, f"{activity} ended with exit code {self._process.returncode}")
-        self._buffer += data
-        while b"\n" in self._buffer:
-            line, _, self._buffer = self._buffer.partition(b"\n")
-            reply = _decode(json.loads(line))
-            if reply is not None:
-                return reply
-            self.ready, self.deadline = True, math.inf
-        return None
+    def _read(self, what: str, limit: float) -> dict[str, Any]:
+        """The next line; if none comes, an error, and the worker is killed."""
+        deadline = time.monotonic() + limit
+        while b"\n" not in self._buffer:
+            if not wait([self._from.fileno()], max(0.0, deadline - time.monotonic())):
+                self.kill()
+                return {"error": f"{what} took more than {limit:g} s", "exhausted": True}
+            if not (data := os.read(self._from.fileno(), 65536)):
+                self.kill()
+                return {"error": f"{what} ended with exit code {self._process.returncode}"}
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        return found
 
     def kill(self) -> None:
         """End the process for good, whatever it is doing, and close the pipes."""
@@ -146,12 +127,3 @@ class WorkerProcess:
         self._process.returncode = 0
         self._to.close()
         self._from.close()
-
-
-def _decode(line: dict[str, Any]) -> WorkerReply | None:
-    """A reply, or None for the line that reports that the worker is ready."""
-    if "error" in line:
-        return WorkerReply(False, line["error"], exhausted=line.get("exhausted", False))
-    if "equal" in line or "parsed" in line:
-        return WorkerReply(bool(line.get("equal", line.get("parsed"))))
-    return None

@@ -46,7 +46,7 @@ def _is_running(pid):
 
 def _at_work(pool):
     """How many workers are lent to a caller."""
-    return len(pool._workers) - len(pool._idle)
+    return pool._size - pool._free.qsize()
 
 
 def test_replies_come_in_the_order_of_the_requests(pool):
