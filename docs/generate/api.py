@@ -31,7 +31,7 @@ PARTS = {
     "runs.evaluation": "Evaluations with a folder of their own.",
     "adaptation": "Self-editing students: inner loops, RestEM, and the arms to compare.",
     "runs.config": "From YAML files and overrides to the objects that they describe.",
-    "records.store": "Keeps documents in memory, files or Redis.",
+    "records.store": "Keeps documents in files or Redis.",
     "records.tool_formats": "How conversations with calls of tools are written as text.",
     "records.spaces": "Gymnasium spaces of records and conversations.",
     "environments.simulation": "A simulated student.",

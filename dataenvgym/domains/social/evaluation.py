@@ -24,7 +24,7 @@ from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, can
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.records.store import FileStore, MemoryStore, Store
+from dataenvgym.records.store import FileStore, Store
 from dataenvgym.runs.config.building import recording_domain
 from dataenvgym.runs.config.overrides import parse_overrides
 from dataenvgym.runs.documents import Document, Line, Row, table
@@ -293,9 +293,9 @@ class Scenes:
                 )
         refuse_long_scenes(task, predictor, instances)
 
-    def begin(self, task: Task, directory: Path | None) -> Store:
-        """From now on, also save played episodes: in this folder, or in memory."""
-        store = MemoryStore() if directory is None else FileStore(directory / _EPISODES)
+    def begin(self, task: Task, directory: Path) -> Store:
+        """From now on, also save played episodes in this folder."""
+        store = FileStore(directory / _EPISODES)
         if (domain := recording_domain(task)) is not None:
             domain.record_in(store, self._names, events=False)
         return store

@@ -1,7 +1,6 @@
-"""Stores profiles, episodes and scores in memory, in files, or in Redis, behind one interface.
+"""Stores profiles, episodes and scores in files or in Redis, behind one interface.
 
-Store          the base of all three; Kind names a kind of document and its model
-MemoryStore    for a test, or a run that stores nothing
+Store          the base of both; Kind names a kind of document and its model
 FileStore      a folder; one JSON file per document
 RedisStore     for many profiles, several machines and live readers
 RedisSettings  how to reach a Redis server; the teacher's shared cache uses it too
@@ -21,13 +20,12 @@ from pathlib import Path
 from pydantic import PositiveFloat
 
 from dataenvgym.errors import ConfigurationError
-from dataenvgym.records.store.documents import FileStore, Kind, MemoryStore, Store
+from dataenvgym.records.store.documents import FileStore, Kind, Store
 from dataenvgym.records.store.redis import RedisSettings, RedisStore, is_redis_url
 
 __all__ = [
     "FileStore",
     "Kind",
-    "MemoryStore",
     "RedisSettings",
     "RedisStore",
     "Store",
@@ -36,8 +34,8 @@ __all__ = [
 ]
 
 
-def open_store(where: str | Path | None, *, expires_s: PositiveFloat | None = None) -> Store:
-    """The store in memory (None), in a folder, or in Redis ("redis://HOST:PORT/DB").
+def open_store(where: str | Path, *, expires_s: PositiveFloat | None = None) -> Store:
+    """The store in a folder, or in Redis ("redis://HOST:PORT/DB").
 
     Args:
         expires_s: seconds after which Redis deletes a document; None for never.
@@ -45,18 +43,16 @@ def open_store(where: str | Path | None, *, expires_s: PositiveFloat | None = No
     Raises:
         ConfigurationError: for another kind of store, or for `expires_s` without Redis.
     """
-    if where is not None and is_redis_url(str(where)):
+    if is_redis_url(str(where)):
         return RedisStore(RedisSettings(str(where)), expires_s=expires_s)
     if expires_s is not None:
         raise ConfigurationError(
             f"expires_s is {expires_s} for a store at {where}: only Redis forgets; give a server "
             "such as 'redis://127.0.0.1:6379', or leave expires_s out"
         )
-    if where is None:
-        return MemoryStore()
     if not str(where) or "://" in str(where):
         raise ConfigurationError(
-            f"the store is {str(where)!r}, expected a folder, a server such as "
-            "'redis://127.0.0.1:6379', or null for memory"
+            f"the store is {str(where)!r}, expected a folder, or a server such as "
+            "'redis://127.0.0.1:6379'"
         )
     return FileStore(where)

@@ -1,4 +1,4 @@
-"""Stores, and their terms: kinds, documents, events; the stores in memory and in files.
+"""Stores, and their terms: kinds, documents, events; the store in files.
 
 Documents and events have one form in all stores, and keys to find them by their fields. A `Ledger`
 makes a loss in a store visible.
@@ -12,7 +12,6 @@ import os
 import re
 import threading
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
@@ -206,52 +205,6 @@ def _token(field: str, value: Any) -> str:
         value = int(value)  # 30 finds 30.0
     canonical = exact_json.dumps(value, option=exact_json.SORT_KEYS)
     return f"{field}:{hashlib.sha256(canonical).hexdigest()[:32]}"
-
-
-class MemoryStore(Store):
-    """A store in this process, which ends with it: the JSON that the others would write."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._documents: dict[str, dict[str, tuple[bytes, set[str]]]] = defaultdict(dict)
-        self._events: dict[str, list[bytes]] = defaultdict(list)
-
-    def put(self, kind: Kind[M], id: str, document: M) -> None:
-        data = to_json(kind, document)
-        with self._lock:
-            self._documents[kind.name][check_name(id)] = data, tokens(data)
-
-    def get_many(self, kind: Kind[M], ids: Sequence[str]) -> list[M | None]:
-        with self._lock:
-            found = [self._documents[kind.name].get(check_name(id)) for id in ids]
-        return [
-            None if entry is None else from_json(kind, entry[0], f"{kind.name}/{id} in memory")
-            for id, entry in zip(ids, found, strict=True)
-        ]
-
-    def delete(self, kind: Kind[M], id: str) -> bool:
-        with self._lock:
-            return self._documents[kind.name].pop(check_name(id), None) is not None
-
-    def find(self, kind: Kind[M], **fields: object) -> list[str]:
-        wanted = set(wanted_tokens(kind, fields))
-        with self._lock:
-            entries = self._documents[kind.name].items()
-            return sorted(id for id, (_, has) in entries if wanted <= has)
-
-    def add_event(self, stream: str, event: Mapping[str, Any]) -> str:
-        line = event_to_json(event)
-        with self._lock:
-            events = self._events[check_name(stream)]
-            events.append(line)
-            return str(len(events))
-
-    def events(self, stream: str, after: str | None = None) -> list[StoredEvent]:
-        start = int(after or 0)
-        with self._lock:
-            lines = self._events[check_name(stream)][start:]
-        found = enumerate(map(exact_json.loads, lines), start + 1)
-        return [StoredEvent(str(position), event) for position, event in found]
 
 
 class FileStore(Store):

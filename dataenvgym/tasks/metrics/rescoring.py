@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dataenvgym.errors import ConfigurationError
@@ -118,9 +119,7 @@ class Rescored(Judgment, Place):
     @property
     def has_changed(self) -> bool:
         """True if its verdict, its reward or its answer has changed."""
-        now, before = (
-            (judged.verdict, judged.reward, judged.answer_class) for judged in (self, self.before)
-        )
+        now, before = ((j.verdict, j.reward, j.answer_class) for j in (self, self.before))
         return now != before
 
 
@@ -235,40 +234,41 @@ def rescore_folder(
     saved = {instance.id: instance for instance in files.read_instances()}
     today = {instance.id: instance for instance in known_instances(task)}
     instances = {name: today.get(name, instance) for name, instance in saved.items()}
-    kept = None if addition is None else addition.begin(task, None)
-    judged = rescore(task, instances, drawn, run=files.directory.name)
-    rescored = tuple(r for r, _ in judged)
-    completed = [c for _, c in judged]
-    tallies = tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn))
-    done = [s.completed(saved[s.instance_id]) for s in drawn]
-    before = results_of(task, tallies, done, metrics, samples, results_before(files))
-    tallies = tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored))
-    said = None if judge is None else judge_samples(files, judge, completed, samples)
-    after = results_of(task, tallies, completed, metrics, samples, said)
-    is_whole = not any(r.needs_student for r in rescored)
-    if not is_whole:
-        nothing = {"value": None, "half_width": None, "sd": None}
-        left = [m if m.name == ERROR_RATE else m.model_copy(update=nothing) for m in after.metrics]
-        after = after.model_copy(update={"metrics": tuple(left), "report": None})
-    names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
-    last = max((int(name[1]) for name in names if name is not None), default=0)
-    directory = files.directory / f"rescored-{last + 1:03d}"
-    added = None
-    with publishing(directory) as new:
-        if settings is not None:
-            write_text(new / "config.yaml", settings)
-        write_jsonl(new / "scores.jsonl", rescored)
-        write_jsonl(new / "tallies.jsonl", tallies)
-        write_json(new / "results.json", after)
-        took = [
-            (c.instance.id, {who: usage for who, usage in c.costs.items() if who != STUDENT})
-            for c in completed
-        ]
-        costs = sum_costs([*took, *(() if said is None else said.costs)])
-        write_json(new / COSTS, costs)
-        if is_whole and addition is not None:
-            pairs = zip(drawn, rescored, strict=True)
-            now = [s.model_copy(update=dict(r.judgment)) for s, r in pairs]
-            added = addition.sum_up_again(files, now, kept, new)
+    with TemporaryDirectory(prefix="dataenvgym-") as scratch:
+        kept = None if addition is None else addition.begin(task, Path(scratch))
+        judged = rescore(task, instances, drawn, run=files.directory.name)
+        rescored = tuple(r for r, _ in judged)
+        completed = [c for _, c in judged]
+        tallies = tally_all(task, list(saved.values()), ((s.instance_id, s) for s in drawn))
+        done = [s.completed(saved[s.instance_id]) for s in drawn]
+        before = results_of(task, tallies, done, metrics, samples, results_before(files))
+        tallies = tally_all(task, list(instances.values()), ((r.instance_id, r) for r in rescored))
+        said = None if judge is None else judge_samples(files, judge, completed, samples)
+        after = results_of(task, tallies, completed, metrics, samples, said)
+        is_whole = not any(r.needs_student for r in rescored)
+        if not is_whole:
+            gone = {"value": None, "half_width": None, "sd": None}
+            left = [m if m.name == ERROR_RATE else m.model_copy(update=gone) for m in after.metrics]
+            after = after.model_copy(update={"metrics": tuple(left), "report": None})
+        names = [re.fullmatch(r"rescored-(\d+)", p.name) for p in files.directory.iterdir()]
+        last = max((int(name[1]) for name in names if name is not None), default=0)
+        directory = files.directory / f"rescored-{last + 1:03d}"
+        added = None
+        with publishing(directory) as new:
+            if settings is not None:
+                write_text(new / "config.yaml", settings)
+            write_jsonl(new / "scores.jsonl", rescored)
+            write_jsonl(new / "tallies.jsonl", tallies)
+            write_json(new / "results.json", after)
+            took = [
+                (c.instance.id, {who: usage for who, usage in c.costs.items() if who != STUDENT})
+                for c in completed
+            ]
+            costs = sum_costs([*took, *(() if said is None else said.costs)])
+            write_json(new / COSTS, costs)
+            if is_whole and addition is not None:
+                pairs = zip(drawn, rescored, strict=True)
+                now = [s.model_copy(update=dict(r.judgment)) for s, r in pairs]
+                added = addition.sum_up_again(files, now, kept, new)
     n_gone = len(saved.keys() - today.keys())
     return RescoringResult(directory, rescored, before, after, asked or samples, n_gone, added)

@@ -76,10 +76,9 @@ def test_subsets_have_names(collection, scene):
         collection().scenes_in("all")
 
 
-@pytest.mark.parametrize("kind", ["memory", "files", "redis"])
+@pytest.mark.parametrize("kind", ["files", "redis"])
 def test_a_store_keeps_profiles_and_episodes(collection, scene, tmp_path, request, kind):
-    redis = request.getfixturevalue("redis_url") if kind == "redis" else None
-    store = open_store({"memory": None, "files": tmp_path, "redis": redis}[kind])
+    store = open_store(tmp_path if kind == "files" else request.getfixturevalue("redis_url"))
     profiles = collection(scene(occupations=(("cook",), ())))
     keep_profiles(store, profiles)
     for kind, wanted in zip((CHARACTERS, SCENES, RELATIONSHIPS), contents(profiles), strict=True):

@@ -7,10 +7,15 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.domains.social.scene_log import EPISODES
 from dataenvgym.domains.social.sotopia_dump import SotopiaDump
 from dataenvgym.errors import StoreError
-from dataenvgym.records.store import MemoryStore, open_store
+from dataenvgym.records.store import FileStore, open_store
 from dataenvgym.students.predictors import ScriptedPredictor
 from dataenvgym.tasks.base import attempts_for
 from tests.domains.social.social_scenes import instance, judge, people, sale, says, scene, verdict
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(tmp_path / "store")
 
 
 def verdicts(**scores):
@@ -30,8 +35,7 @@ def modeled(judge=None, partner="[leave]", **options):
     return SocialTask(partner="model", others=others, **options)
 
 
-def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
-    store = MemoryStore()
+def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs(store):
     task = modeled(partner="[leave] Bye.")
     (completed,) = played(task, store, [instance(sale())], "I want 130 euros.")
     (id,) = store.ids(EPISODES)
@@ -53,8 +57,7 @@ def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs():
     assert events[3]["why"] == "fewer than two are left"
 
 
-def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
-    store = MemoryStore()
+def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores(store):
     (completed,) = played(modeled(judge("I like it.")), store, [instance(scene())], "Hello.")
     assert completed.fault == "judge"
     kept = store.get(EPISODES, store.ids(EPISODES)[0])
@@ -63,16 +66,14 @@ def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores():
     assert [e.event["event"] for e in store.events("mine")][-2:] == ["ended", "failed"]
 
 
-def test_a_scene_that_breaks_off_leaves_no_episode():
-    store = MemoryStore()
+def test_a_scene_that_breaks_off_leaves_no_episode(store):
     (completed,) = played(modeled(partner=""), store, [instance(sale())], "Hello.")
     assert completed.fault == "partner"
     assert store.ids(EPISODES) == []
     assert [e.event["event"] for e in store.events("mine")] == ["began", "turn", "failed"]
 
 
-def test_the_same_attempt_replaces_its_episode_and_another_phase_has_its_own():
-    store = MemoryStore()
+def test_the_same_attempt_replaces_its_episode_and_another_phase_has_its_own(store):
     task = SocialTask()
     problems = task.instances[:2]
     played(task, store, problems, "[leave]")
@@ -83,8 +84,7 @@ def test_the_same_attempt_replaces_its_episode_and_another_phase_has_its_own():
     assert len(store.ids(EPISODES)) == 2 * len(first) == 4
 
 
-def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records():
-    store = MemoryStore()
+def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records(store):
     task = SocialTask()
     task.domain.record_in(store)
     assert task.domain.gold_record(task.instances[0]) is not None
@@ -92,8 +92,7 @@ def test_nothing_is_kept_of_attempts_that_are_for_nothing_and_of_gold_records():
     assert store.ids(EPISODES) == []
 
 
-def test_episodes_are_written_in_sotopias_fields(tmp_path):
-    store = open_store(tmp_path / "store")
+def test_episodes_are_written_in_sotopias_fields(store, tmp_path):
     task = modeled(judge(verdicts(goal=4)), dimensions=tuple(DIMENSIONS), scored="all")
     played(task, store, [instance(scene())], "Hello.")
     kept = store.get_many(EPISODES, store.ids(EPISODES))
@@ -106,7 +105,7 @@ def test_episodes_are_written_in_sotopias_fields(tmp_path):
 
 
 def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path):
-    class Lost(MemoryStore):
+    class Lost(FileStore):
         is_there = False
         n_refused = 0
 
@@ -119,7 +118,7 @@ def test_a_scene_that_fails_says_so_once_a_store_that_was_lost_is_back(tmp_path)
     def fails(conversation):
         raise ValueError("the partner trips")
 
-    store = Lost()
+    store = Lost(tmp_path)
     task = SocialTask(partner="model", others={"partner": ScriptedPredictor(fails)})
     problem = instance(sale())
     with pytest.raises(StoreError, match="no connection"):

@@ -29,12 +29,10 @@ def person():
     return Person
 
 
-@pytest.fixture(params=["memory", "files", "redis"])
+@pytest.fixture(params=["files", "redis"])
 def place(request, tmp_path):
     """The place of the store: the argument of `open_store`."""
-    if request.param == "redis":
-        return str(request.getfixturevalue("redis_url"))
-    return tmp_path / "store" if request.param == "files" else None
+    return tmp_path / "store" if request.param == "files" else request.getfixturevalue("redis_url")
 
 
 @pytest.fixture

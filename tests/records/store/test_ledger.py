@@ -3,7 +3,7 @@
 import pytest
 
 from dataenvgym.errors import StoreError
-from dataenvgym.records.store import MemoryStore, RedisSettings, RedisStore
+from dataenvgym.records.store import FileStore, RedisSettings, RedisStore
 from dataenvgym.records.store.documents import Ledger
 from tests.records.store.conftest import PEOPLE, Person
 
@@ -29,7 +29,7 @@ def stores(store, folder, ids):
 
 @pytest.mark.parametrize("lost", [1, 32, 180])
 def test_lost_documents_are_counted(tmp_path, lost):
-    store, folder = MemoryStore(), tmp_path / "r"
+    store, folder = FileStore(tmp_path / "s"), tmp_path / "r"
     ids = [f"e{n:03d}" for n in range(180)]
     stores(store, folder, ids)
     for id in ids[:lost]:
@@ -45,7 +45,7 @@ def test_lost_documents_are_counted(tmp_path, lost):
 
 
 def test_a_line_that_a_kill_cut_short_is_not_a_document(tmp_path):
-    store, folder = MemoryStore(), tmp_path / "r"
+    store, folder = FileStore(tmp_path / "s"), tmp_path / "r"
     stores(store, folder, ["a", "b"])
     (file,) = folder.iterdir()
     whole = file.read_text()

@@ -18,7 +18,7 @@ def keys(url: str) -> list[bytes]:
 
 def test_the_place_says_which_store():
     assert isinstance(open_store("unix:///tmp/redis.sock", expires_s=1), RedisStore)
-    with pytest.raises(ConfigurationError, match="folder, a server"):
+    with pytest.raises(ConfigurationError, match="folder, or a server"):
         open_store("http://host")
     with pytest.raises(ConfigurationError, match="only Redis forgets"):
         open_store("some/folder", expires_s=1)

@@ -1,4 +1,4 @@
-"""Behavior of all stores: in memory, in files, in Redis."""
+"""Behavior of all stores: in files, in Redis."""
 
 import pytest
 
