@@ -84,13 +84,6 @@ def test_failed_calls_are_not_losses():
     assert refusal(before, answers([0] * 20), 0.05) is not None
 
 
-def test_taught_skills_are_not_held():
-    skills = ["a"] * 12 + ["b"] * 12
-    before, after = answers([1] * 24, skills), answers([0] * 12 + [1] * 12, skills)
-    assert refusal(before, after, 0.05, taught={"a"}) is None
-    assert refusal(before, after, 0.05, taught={"b", None}).skills == ("a",)
-
-
 @pytest.mark.parametrize("level", [0.05, 0.2])
 @pytest.mark.parametrize("is_partial", [False, True])
 def test_without_a_change_at_most_the_level_is_refused(level, is_partial):
@@ -187,14 +180,6 @@ def test_a_harmful_batch_is_refused_and_the_student_before_it_goes_on(
     assert student.outputs == ["right"] * 6  # three new and three earlier ones
     refused = IterationFiles(tmp_path / "iterations", 2).read_completed("refused.jsonl")
     assert sum(not c.was_correct for c in refused) > 5
-
-
-def test_without_a_gate_the_harm_stays(task, student, skill, tmp_path):
-    environment = begun(SkillList(task, student, directory=tmp_path))
-    observation, reward, *_ = environment.step(batch(skill, "wrong"))
-    assert reward == observation["report"].score - 1.0 < 0
-    assert observation["report"].refused is None
-    assert "refused" not in (tmp_path / "iterations" / "001" / "iteration.json").read_text()
 
 
 def test_refused_records_count_against_the_budget(task, student, skill):

@@ -38,6 +38,22 @@ def batch(*numbers):
     return [{"instruction": f"word{n} {n}?", "output": str(n)} for n in numbers]
 
 
+class Spending:
+    """An agent that gives these batches and has no budget for more."""
+
+    name = "spending"
+
+    def __init__(self, batches=()):
+        self.batches = iter(batches)
+
+    def __call__(self, completed, predictor):
+        for one in self.batches:
+            return one
+        raise BudgetSpentError("the budget is spent")
+
+    def step(self): ...
+
+
 def outputs(*numbers):
     return [str(n) for n in numbers]
 
@@ -93,16 +109,9 @@ def test_the_gate_refuses_all_that_was_gathered(mode):
 
 def test_a_number_of_iterations_that_leaves_records_untaught_is_refused(task, student):
     environment = SkillList(task, student, generations_per_training=2)
-
-    class Agent:
-        def __call__(self, completed, predictor):
-            return batch(11)
-
-        def step(self): ...
-
     with pytest.raises(ConfigurationError, match="multiple of 2"):
-        run_episode(environment, Agent(), iterations=3)
-    summary = run_episode(environment, Agent(), iterations=2)
+        run_episode(environment, Spending(), iterations=3)
+    summary = run_episode(environment, Spending([batch(11), batch(11)]), iterations=2)
     assert [one.n_records for one in summary.iterations] == [0, 1, 0]  # the second is a duplicate
     assert student.taught == [outputs(11)]
 
@@ -119,20 +128,9 @@ def test_an_unchanged_student_is_asked_again_only_if_its_answers_are_drawn(task,
 
 
 def test_records_that_an_early_end_leaves_untaught_are_named(task, student):
-    class Agent:
-        name = "spending"
-        calls = 0
-
-        def __call__(self, completed, predictor):
-            self.calls += 1
-            if self.calls == 4:
-                raise BudgetSpentError("the budget is spent")
-            return batch(10 + self.calls, 20 + self.calls)
-
-        def step(self): ...
-
     environment = SkillList(task, student, generations_per_training=2)
-    summary = run_episode(environment, Agent(), iterations=4)
+    agent = Spending(batch(10 + n, 20 + n) for n in range(3))
+    summary = run_episode(environment, agent, iterations=4)
     assert summary.ended
     (warning,) = summary.warnings
     assert warning.text.startswith("2 records at the end were gathered and not trained on")

@@ -4,7 +4,7 @@ from pydantic import ValidationError
 
 from dataenvgym.domains.math.pocket import SKILLS
 from dataenvgym.environments.simulation import LearningCurves, read_curves, write_curves
-from dataenvgym.environments.simulation.curves import transfer_matrix, with_noise
+from dataenvgym.environments.simulation.curves import with_noise
 from dataenvgym.errors import ConfigurationError
 
 
@@ -44,11 +44,6 @@ def test_many_students_advance_at_once_and_training_on_nothing_changes_nothing(c
     alone = [curves.transition(s, c * 100) for s, c in zip(states, counts, strict=True)]
     assert together == pytest.approx(np.array(alone))
     assert together[0] == pytest.approx(states[0])
-
-
-def test_skills_without_a_category_share_none():
-    matrix = transfer_matrix((None, None, "x"), 0.5, 0.1)
-    assert matrix.tolist() == [[1.0, 0.1, 0.1], [0.1, 1.0, 0.1], [0.1, 0.1, 1.0]]
 
 
 def test_noise_is_largest_in_the_middle_and_stays_in_bounds():

@@ -34,14 +34,6 @@ def test_it_has_the_spaces_of_the_real_one():
     real.close()
 
 
-def test_it_begins_with_a_tree_for_each_skill_and_none_open(environment, curves):
-    observation, info = environment.reset(seed=0)
-    assert observation["forest"].skills == curves.skills
-    assert not any(tree.subskills for tree in observation["forest"].trees)
-    assert [tree.val_accuracy for tree in observation["forest"].trees] == list(curves.base)
-    assert info["score"] == pytest.approx(sum(curves.base) / 4)
-
-
 def test_explored_subskills_are_opened_taught_and_counted(environment):
     explore = Explore(skill="a", subskills=2, records_each=10)
     observation, reward, *_, info = environment.step((explore,))
