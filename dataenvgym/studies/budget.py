@@ -7,8 +7,10 @@ the baseline; in the score of a suite, all pairs of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from omegaconf import DictConfig
 
 from dataenvgym.runs.documents import Document, Line, Table
 from dataenvgym.runs.texts import minutes, score, several
@@ -17,74 +19,71 @@ from dataenvgym.studies.executors.interface import build_executor
 from dataenvgym.studies.noise import Measure, NoiseModel, read_noise, suite_sd
 from dataenvgym.studies.plan import StudyPlan
 from dataenvgym.studies.racing import simulated_share
-from dataenvgym.studies.statistics import Test, choose_test, detectable_effect
+from dataenvgym.studies.statistics import choose_test, detectable_effect
 
 _MOST_SEEDS = 100
 
 
-@dataclass(frozen=True)
-class _Budget:
+class _Budget(NamedTuple):
     """What a plan can find in one measure; `sd` is of a difference at a seed."""
 
     plan: StudyPlan
-    measure: str
     by: str
     sd: float
     comparisons: int
 
-    def test(self, n: int) -> Test:
-        return "t" if self.plan.test == "t" else choose_test(n)
-
     def least(self, n: int) -> float | None:
         """The smallest difference that n seeds find with 80% power; None if none."""
-        effect = detectable_effect(n, comparisons=self.comparisons, test=self.test(n))
+        test = "t" if self.plan.test == "t" else choose_test(n)
+        effect = detectable_effect(n, comparisons=self.comparisons, test=test)
         return None if effect is None else effect * self.sd
 
 
 def _on_task(
     plan: StudyPlan, model: NoiseModel, measure: Measure = "test_gain", times: int = 1
 ) -> _Budget:
-    config = next(c.config for c in plan.of_strategies() if c.task == model.task)
-    problems = model.variances[measure].problems_of(config, measure) * times
-    return _Budget(
-        plan=plan,
-        measure=f"test gain on {model.task}",
-        by=f" and {problems} problems",
-        sd=model.variances[measure].sd(problems),
-        comparisons=max(1, len(plan.grid.strategies) - 1),
-    )
+    problems = model.variances[measure].problems_of(_config(plan, model.task), measure) * times
+    comparisons = max(1, len(plan.grid.strategies) - 1)
+    sd = model.variances[measure].sd(problems)
+    return _Budget(plan, f"{problems} problems", sd, comparisons)
 
 
-def _budgets(plan: StudyPlan, *, by_task: bool = False) -> dict[str, _Budget | str]:
+def _config(plan: StudyPlan, task: str) -> DictConfig:
+    return next(cell.config for cell in plan.of_strategies() if cell.task == task)
+
+
+def _budgets(plan: StudyPlan) -> dict[str, _Budget | str]:
     """What the study looks for: a difference in its suite's score, or in test gain on each task.
 
     If the noise is not known, a text says what is missing.
     """
-    tasks = [task.name for task in plan.grid.tasks]
-    models = {task: model for task in tasks if (model := read_noise(task, plan.noise_dir))}
-
-    def unknown(lacking: Sequence[str]) -> str:
-        of = f" with a ceiling of {', '.join(lacking)}" if plan.has_suite_score else " of it"
-        return (
-            f"there is no noise model{of} in {plan.noise_dir}; the same command with --fit-noise "
-            "and a few seeds, such as seed=range(5), makes one"
-        )
-
-    if by_task or not plan.has_suite_score:
+    models = {task.name: read_noise(task.name, plan.noise_dir) for task in plan.grid.tasks}
+    has_score = plan.has_suite_score
+    known = {
+        task: model
+        for task, model in models.items()
+        if model
+        and ("area" in model.variances and (model.ceiling or 0.0) > 0
+             if has_score else "test_gain" in model.variances)
+    }  # fmt: skip
+    of = f" with a ceiling of {', '.join(t for t in models if t not in known)}" * has_score
+    unknown = (
+        f"there is no noise model{of or ' of it'} in {plan.noise_dir}; the same command with "
+        "--fit-noise and a few seeds, such as seed=range(5), makes one"
+    )
+    if not has_score:
         return {
-            f"{task}: a difference of {{:g}} in test gain": _on_task(plan, models[task])
-            if task in models and "test_gain" in models[task].variances
-            else unknown([task])
-            for task in tasks
+            f"{task}: a difference of {{:g}} in test gain": _on_task(plan, known[task])
+            if task in known
+            else unknown
+            for task in models
         }
     where = "suite: a difference of {:g} in its score"
-    known = [m for m in models.values() if "area" in m.variances and (m.ceiling or 0.0) > 0]
-    if lacking := [task for task in tasks if task not in {model.task for model in known}]:
-        return {where: unknown(lacking)}
-    configs = {cell.task: cell.config for cell in reversed(plan.of_strategies())}
-    problems = [m.variances["area"].problems_of(configs[m.task], "area") for m in known]
-    sd, pairs = suite_sd(known, problems), math.comb(len(plan.grid.strategies), 2)
-    return {where: _Budget(plan, "the suite's score", "", sd or 0.0, max(1, pairs))}
+    if len(known) < len(models):
+        return {where: unknown}
+    problems = [m.variances["area"].problems_of(_config(plan, t), "area") for t, m in known.items()]
+    sd, pairs = suite_sd([*known.values()], problems), math.comb(len(plan.grid.strategies), 2)
+    return {where: _Budget(plan, "", sd or 0.0, max(1, pairs))}
 
 
 def budget_warnings(plan: StudyPlan) -> list[str]:
@@ -97,12 +96,13 @@ def budget_warnings(plan: StudyPlan) -> list[str]:
         if isinstance(budget, str):
             found.append(f"{where}: it is not known whether this budget can show it: {budget}")
             continue
-        finds = [budget.least(more) for more in range(n, _MOST_SEEDS + 1)]
-        enough = [n + i for i, d in enumerate(finds) if d is not None and d <= wanted]
-        if not finds or finds[0] is None or finds[0] > wanted:
-            least = f"{finds[0]:.3f} or more" if finds and finds[0] else "no difference"
+        finds = {more: budget.least(more) for more in range(n, _MOST_SEEDS + 1)}
+        enough = [more for more, d in finds.items() if d is not None and d <= wanted]
+        if n not in enough:
+            least = f"{finds[n]:.3f} or more" if finds.get(n) else "no difference"
+            by = f" and {budget.by}" if budget.by else ""
             found.append(
-                f"{where} cannot be shown with this budget: {several(n, 'seed')}{budget.by} find "
+                f"{where} cannot be shown with this budget: {several(n, 'seed')}{by} find "
                 f"{least} with 80% power; it needs "
                 f"{enough[0] if enough else f'more than {_MOST_SEEDS}'} seeds."
             )
@@ -134,10 +134,8 @@ def plan_report(plan: StudyPlan) -> Document:
             f"if all are equal, and {ahead:.0%} if one is ahead by 3 standard deviations of a "
             "difference at a seed. Times and differences above are those of all episodes."
         )
-    for note in notes:
-        yield Line(note, "note")
-    for text in budget_warnings(plan):
-        yield Line(text, "warning")
+    yield from (Line(note, "note") for note in notes)
+    yield from (Line(text, "warning") for text in budget_warnings(plan))
 
 
 def _shown(least: float | None) -> str:
@@ -172,7 +170,7 @@ def _task_table(plan: StudyPlan, model: NoiseModel) -> Table:
          minutes((once + each * n) / workers))
         for n, label in _seed_rows(plan)
     ]  # fmt: skip
-    names = [f"{m.replace('_', ' ')}{of.by.replace(' and', ',')}" for m, of in columns]
+    names = [f"{m.replace('_', ' ')}, {of.by}" for m, of in columns]
     title = (
         f"{model.task}: smallest difference found with 80% power, by number of seeds and problems"
     )
@@ -189,6 +187,5 @@ def _origin(plan: StudyPlan, model: NoiseModel) -> Iterator[str]:
         f"{', '.join(model.strategies)}: the true differences may be {model.factor(0.975):.1f} to "
         f"{model.factor(0.025):.1f} times as large."
     )
-    config = next(c.config for c in plan.of_strategies() if c.task == model.task)
-    if changed := model.differs(config):
+    if changed := model.differs(_config(plan, model.task)):
         yield f"{model.task}: the noise may differ: {changed}."
