@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.records import SkillReport
-from dataenvgym.runs.documents import Document, File, Line, Quote, Table, markdown, table
+from dataenvgym.runs.documents import Document, File, Line, Table, markdown, table
 from dataenvgym.runs.episodes.attribution import read_attribution
 from dataenvgym.runs.episodes.outcome import iteration_table, outcome, shares, warnings_of
 from dataenvgym.runs.episodes.plots import draw_curve
 from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
+from dataenvgym.runs.episodes.show import answers_of, records_of
 from dataenvgym.runs.episodes.summary import read_summary
-from dataenvgym.runs.texts import change, conversation, difference, dollars, one_line, record
+from dataenvgym.runs.texts import change, difference, dollars, one_line
 from dataenvgym.storage import write_text
 from dataenvgym.tasks.metrics.estimators import estimate, noise_floor
 
 _SAMPLES = 3
-_T = TypeVar("_T")
 
 
 def write_report(run_directory: str | Path) -> Path:
@@ -89,14 +88,16 @@ def report(
         "Skills": _skills(run),
         f"The forest after iteration {run.best}": _forest(run),
         "What helped": read_attribution(run.directory, run.results).document(),
-        "Some of the training records": _records(run),
-        f"Still wrong after iteration {run.best}": _still_wrong(run),
-        "Timings": _timings(run),
     }
     for title, parts in sections.items():
         if found := [*parts]:
             yield Line(title, "section")
             yield from found
+    if run.best:
+        yield from records_of(run, run.best, limit=_SAMPLES)
+    yield from answers_of(run, run.best, limit=_SAMPLES, wrong=True)
+    yield Line("Timings", "section")
+    yield from _timings(run)
 
 
 def gain_text(
@@ -214,24 +215,6 @@ def _forest(run: RunFiles) -> Document:
     yield Table(names, rows, texts=3)
 
 
-def _records(run: RunFiles) -> Document:
-    for datum in _spread([*run.records()]):
-        source = datum.provenance
-        skill = f", skill {source.skill}" if source.skill else ""
-        yield Quote(f"Record {source.id}, iteration {source.iteration}{skill}", record(datum))
-
-
-def _still_wrong(run: RunFiles) -> Document:
-    wrong = [c for c in run.completed(run.best) if not c.was_correct and c.error is None]
-    n = run.summary.best.n_val - run.summary.best.n_errors
-    yield f"{len(wrong)} of {n} validation instances."
-    for completed in _spread(wrong):
-        instance = completed.instance
-        skill = f", skill {instance.skill}" if instance.skill else ""
-        gold = "" if instance.answer is None else f"\ngold: {instance.answer}"
-        yield Quote(f"Instance {instance.id}{skill}", conversation(completed.transcript) + gold)
-
-
 def _timings(run: RunFiles) -> Document:
     yield "Seconds by phase."
     names = (*PHASES, "total")
@@ -246,9 +229,3 @@ def _base_and_best(run: RunFiles) -> list[tuple[SkillReport, SkillReport | None]
     """Each skill of the base student, with the same one of the best iteration."""
     best = {(s.category, s.skill): s for s in run.results[run.best].report.skills}
     return [(s, best.get((s.category, s.skill))) for s in run.results[0].report.skills]
-
-
-def _spread(items: Sequence[_T]) -> list[_T]:
-    """Choose `_SAMPLES` items, evenly spaced from the first to the last."""
-    n = min(_SAMPLES, len(items))
-    return [items[i * (len(items) - 1) // max(1, n - 1)] for i in range(n)]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from dataenvgym.environments import IterationFiles
 from dataenvgym.errors import ConfigurationError, RunDirectoryError, did_you_mean
 from dataenvgym.records import CompletedTaskInstance
 from dataenvgym.runs.documents import Document, Line, Quote, Style
 from dataenvgym.runs.episodes.attribution import read_attribution
 from dataenvgym.runs.episodes.outcome import warnings_of
-from dataenvgym.runs.episodes.run_files import Losses, RunFiles, mean_loss
+from dataenvgym.runs.episodes.run_files import RunFiles, mean_loss
 from dataenvgym.runs.texts import conversation, dollars, record, refusal_text, several
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import naming_damage
@@ -96,11 +95,10 @@ def iteration_of(
     """
     run = RunFiles(run_directory)
     number = run.best if iteration is None else iteration
-    files = run.iteration(number)
-    after = run.completed(number)
-    before = run.completed(0) if number else []
+    run.iteration(number)
     if skill is not None:
-        known = {c.instance.skill for c in after} | {r.provenance.skill for r in run.records()}
+        known = {c.instance.skill for c in run.completed(number)}
+        known |= {r.provenance.skill for r in run.records()}
         names = sorted(name for name in known if name)
         if skill not in names:
             listed = f"It has: {', '.join(names)}" if names else "Its instances have no gold skills"
@@ -114,26 +112,23 @@ def iteration_of(
         text = f"the gate refused its student, which {refusal_text(refused)}: the student before it"
         yield Line(f"{text} gave these answers", "warning")
     if number and not wrong:
-        effects = read_attribution(run.directory, run.results).labels(number)
-        yield from _records(files, skill, limit, effects)
-    chosen = [c for c in after if skill is None or c.instance.skill == skill]
-    if seed is not None:
-        order = derive_rng(seed, "show").permutation(len(chosen)).tolist()
-        chosen = [chosen[i] for i in order]
-    ids = {c.instance.id for c in chosen}
-    lost = {i: loss for i, loss in run.losses[number].items() if i in ids}
-    yield from _answers(number, {c.instance.id: c for c in before}, chosen, wrong, limit, lost)
+        yield from records_of(run, number, skill=skill, limit=limit)
+    yield from answers_of(run, number, skill=skill, limit=limit, wrong=wrong, seed=seed)
 
 
-def _records(
-    files: IterationFiles, skill: str | None, limit: int, effects: Mapping[str, str]
+def records_of(
+    run: RunFiles, number: int, *, skill: str | None = None, limit: int = 20
 ) -> Document:
-    rows = [r for r in files.read_checked() or () if skill in (None, r.record.provenance.skill)]
+    """The accepted and the dropped records of an iteration, with their effects if measured."""
+    effects = read_attribution(run.directory, run.results).labels(number)
+    checked = run.iteration(number).read_checked() or ()
+    rows = [row for row in checked if skill in (None, row.record.provenance.skill)]
     for name in ("accepted", "dropped"):
         records = [row for row in rows if row.is_accepted == (name == "accepted")]
         if not records and name == "dropped":
             continue
-        yield Line(f"{several(len(records), 'record')} {name}", "section")
+        n = several(len(records), "record")
+        yield Line(f"iteration {number}: {n} {name}", "section")
         for row in records[:limit]:
             source = row.record.provenance
             note = effects.get(source.id) if row.is_accepted else None
@@ -144,20 +139,20 @@ def _records(
         yield from _left(len(records) - limit)
 
 
-def _answers(
+def answers_of(
+    run: RunFiles,
     number: int,
-    before: Mapping[str, CompletedTaskInstance],
-    after: Sequence[CompletedTaskInstance],
-    wrong: bool,
-    limit: int,
-    lost: Losses,
+    *,
+    skill: str | None = None,
+    limit: int = 20,
+    wrong: bool = False,
+    seed: int | None = None,
 ) -> Document:
-    """The answers of an iteration's student below those of the base student.
-
-    Args:
-        before: the base student's, by the instance's id; empty if `after` are its answers.
-        lost: what the instances lost since any earlier student.
-    """
+    """The answers of an iteration's student, below those of the base student."""
+    after = [c for c in run.completed(number) if skill in (None, c.instance.skill)]
+    before = {c.instance.id: c for c in run.completed(0)} if number else {}
+    if seed is not None:
+        after = [after[i] for i in derive_rng(seed, "show").permutation(len(after)).tolist()]
     headline = several(len(after), "instance")
     if wrong:
         after = [c for c in after if not c.was_correct and c.error is None]
@@ -166,9 +161,10 @@ def _answers(
         pairs = [(before[c.instance.id], c) for c in after if c.instance.id in before]
         learned = sum(a.was_correct and not b.was_correct for b, a in pairs)
         forgotten = sum(b.was_correct and not a.was_correct for b, a in pairs)
+        lost = {c.instance.id for c in after}
+        loss = mean_loss({i: by for i, by in run.losses[number].items() if i in lost})
         headline += f": {learned} learned, {forgotten} forgotten"
-        headline += f", {sum(a.was_correct for _, a in pairs)} right now"
-        headline += f", forgetting {mean_loss(lost):.3f}"
+        headline += f", {sum(a.was_correct for _, a in pairs)} right now, forgetting {loss:.3f}"
     yield Line(headline, "section")
     for completed in after[:limit]:
         instance = completed.instance
@@ -203,4 +199,4 @@ def _verdict(completed: CompletedTaskInstance) -> tuple[str, Style]:
 
 def _left(left: int) -> Document:
     if left > 0:
-        yield Line(f"... and {left} more (--limit N)", "note")
+        yield Line(f"... and {left} more (dataenvgym show --limit N)", "note")

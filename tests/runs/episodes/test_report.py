@@ -49,7 +49,7 @@ class Telling(EchoTask):
 
 def test_the_no_answer_rate_stands_beside_every_score(play, tmp_path, shown):
     play(tmp_path / "run", task=Telling(), test_each=True)
-    shown("report_with_no_answers_md.txt", whole(tmp_path / "run").partition("## Some")[0])
+    shown("report_with_no_answers_md.txt", whole(tmp_path / "run").partition("## iteration")[0])
     summary = read_json(tmp_path / "run" / "summary.json")
     assert [round(one["no_answer_rate"], 3) for one in summary["iterations"]] == [
         *(0.833, 0.583, 0.25, 0.083)
@@ -143,7 +143,7 @@ def test_named_scores_are_in_summary_and_report(play, tmp_path, shown):
         {"length": 10.875},
         {"length": 8.625},
     ]
-    shown("report_with_named_scores_md.txt", whole(tmp_path / "run").partition("## Some")[0])
+    shown("report_with_named_scores_md.txt", whole(tmp_path / "run").partition("## iteration")[0])
     read = read_summary(tmp_path / "run")
     assert read == summary
 
