@@ -139,7 +139,7 @@ def test_metrics_of_several_samples_are_shown_and_every_sample_is_written(dataen
     result = dataenvgym.succeeds("eval", *DRAWN, "samples=10", names, "name=e")
     samples = [
         row
-        for part in sorted((talkative / "evaluations" / "e" / "samples").iterdir())
+        for part in sorted((talkative / "evaluations" / "e" / "samples").glob("*.jsonl"))
         for row in read_jsonl(part)
     ]
     assert len(samples) == 200
@@ -321,6 +321,7 @@ def test_what_others_wrote_into_an_evaluation_controls_no_terminal(dataenvgym, t
     write_json(folder / "results.json", results)
     problems = read_jsonl(folder / "instances.jsonl")
     write_jsonl(folder / "instances.jsonl", [{**p, "skill": "\x1b[31m"} for p in problems])
+    (folder / "files.json").unlink()
     for command in (["summary", "evaluations"], ["compare", "a", "a"]):
         assert "\x1b" not in dataenvgym.succeeds(*command).out
 

@@ -13,19 +13,19 @@
                                      settings, and costs of the speakers that were asked
                                      again and of the verdicts
 
-Files are written atomically, so finished samples need not be drawn again.
+Files are written atomically, so finished samples need not be drawn again. Problems, samples and
+verdicts are marked as they are written (`files.json`, see `checksums`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
 from dataenvgym.errors import RunDirectoryError
 from dataenvgym.records import Model, TaskInstance
-from dataenvgym.storage import read_models, write_jsonl
+from dataenvgym.records.checksums import load, save
 from dataenvgym.tasks.metrics.samples import Sample
 
 T = TypeVar("T", bound=Model)
@@ -54,13 +54,13 @@ class EvaluationFiles:
             raise RunDirectoryError(
                 f"{self.directory} has no instances.jsonl: the evaluation has not begun"
             )
-        instances = tuple(read_models(path, TaskInstance, _ANEW))
+        instances = tuple(load(path, list[TaskInstance], _ANEW) or ())
         if not instances:
             raise RunDirectoryError(f"{path} is empty, so it is damaged: {_ANEW}")
         return instances
 
     def write_instances(self, instances: Iterable[TaskInstance]) -> None:
-        write_jsonl(self._instances, instances)
+        save(self._instances, instances)
 
     def begin_with(self, instances: Sequence[TaskInstance]) -> None:
         """Write the problems; RunDirectoryError if there are samples of other problems."""
@@ -99,16 +99,12 @@ class EvaluationFiles:
             RunDirectoryError: if the file is damaged, or is about other problems.
         """
         path = self.part(sample, chunk)
-        samples = read_models(path, Sample, _DRAWN_AGAIN)
-        found = [f"sample {s.sample} of {s.instance_id!r}" for s in samples]
-        expected = [f"sample {sample} of {instance.id!r}" for instance in instances]
-        pairs = enumerate(zip_longest(found, expected, fillvalue="nothing"), start=1)
-        for line, (there, wanted) in pairs:
-            if there != wanted:
-                raise RunDirectoryError(
-                    f"{path}, line {line}, is about {there}, expected {wanted} of "
-                    f"{self._instances}: {_DRAWN_AGAIN}; if it says the same then, {_ANEW}"
-                )
+        samples = load(path, list[Sample], _DRAWN_AGAIN) or []
+        if [(s.sample, s.instance_id) for s in samples] != [(sample, i.id) for i in instances]:
+            raise RunDirectoryError(
+                f"{path} is not about sample {sample} of {len(instances)} problems of "
+                f"{self._instances}: {_DRAWN_AGAIN}; if it says the same then, {_ANEW}"
+            )
         return samples
 
     def read_samples(self, samples: int) -> Iterator[Sample]:

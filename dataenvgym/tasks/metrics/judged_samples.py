@@ -20,9 +20,10 @@ from pydantic import Field
 from dataenvgym import exact_json
 from dataenvgym.events import tell
 from dataenvgym.records import CompletedTaskInstance, Model
+from dataenvgym.records.checksums import load, save
 from dataenvgym.records.model import Note
 from dataenvgym.records.usage import NOTHING, UNKNOWN, Costs, Usage
-from dataenvgym.storage import read_models, write_json, write_jsonl
+from dataenvgym.storage import write_json
 from dataenvgym.tasks.judging import Judged, RubricJudge
 from dataenvgym.tasks.judging.rubric import RubricVerdict
 from dataenvgym.tasks.judging.verdict_asks import UNREADABLE
@@ -181,7 +182,7 @@ def judge_samples(
                         "usage": (before[i].usage or UNKNOWN) + one.usage,
                     }
                     before[i] = before[i].model_copy(update=changes)
-                write_jsonl(path, before)
+                save(path, before)
             rows += before
             n_asked += len(missing)
     return JudgedSamples(judge, [c.instance.id for c in instances], rows, n_asked)
@@ -191,11 +192,8 @@ def _read(
     path: Path, part: Sequence[CompletedTaskInstance], judge: RubricJudge, sample: int
 ) -> list[JudgedSample]:
     """The existing verdicts on these conversations; rows without a verdict for the others."""
-    there = {}
-    if path.exists():
-        there = {
-            (r.instance_id, r.question): r for r in read_models(path, JudgedSample, _ASKED_AGAIN)
-        }
+    known = load(path, list[JudgedSample], _ASKED_AGAIN) or []
+    there = {(r.instance_id, r.question): r for r in known}
     rows = []
     for c in part:
         asked = "\n".join(message.model_dump_json() for message in judge.question(c))

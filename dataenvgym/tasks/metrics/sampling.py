@@ -12,7 +12,7 @@ from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.events import counting
 from dataenvgym.interfaces import PredictorInterface
 from dataenvgym.records import TaskInstance, check_ids
-from dataenvgym.storage import write_jsonl
+from dataenvgym.records.checksums import save
 from dataenvgym.tasks.adapted_task import evaluated_by, known_instances, one_by_one
 from dataenvgym.tasks.base import Task, attempts_for, sample_seed
 from dataenvgym.tasks.metrics.files import EvaluationFiles
@@ -108,7 +108,7 @@ def draw_samples(
                         completed += tried.attempt(predictor, asked, sampling=sampling)
                     drawn = samples_of(tried, completed, sample=sample, seed=seed)
                     kept |= {s.instance_id: s for s in drawn}
-                    write_jsonl(part, (kept[instance.id] for instance in chunk))
+                    save(part, [kept[instance.id] for instance in chunk])
 
 
 def _evaluate_whole(
@@ -131,4 +131,4 @@ def _evaluate_whole(
     seed = task.sampling.seed
     files.write_instances(c.instance for c in completed)
     for number, chunk in enumerate(files.chunks(samples_of(task, completed, sample=0, seed=seed))):
-        write_jsonl(files.part(0, number), chunk)
+        save(files.part(0, number), chunk)

@@ -30,7 +30,7 @@ def contents(files: EvaluationFiles) -> dict[str, bytes]:
 def test_every_sample_is_written_by_seed_and_chunk(task, guesser, tmp_path):
     files = EvaluationFiles(tmp_path, chunk=2)
     draw_samples(files, task, guesser(), task.instances, 3)
-    names = sorted(p.name for p in (tmp_path / "samples").iterdir())
+    names = sorted(p.name for p in (tmp_path / "samples").glob("*.jsonl"))
     assert names == [f"{s:03d}-{c:04d}.jsonl" for s in range(3) for c in range(3)]
     samples = list(files.read_samples(3))
     assert [(s.sample, s.instance_id) for s in samples] == [
@@ -52,6 +52,7 @@ def test_existing_samples_are_not_drawn_again_and_more_samples_extend_them(task,
     with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl is missing"):
         list(files.read_samples(2))
     draw_samples(files, task, student, task.instances, 3)
+    del before[next(path for path in before if path.endswith("samples/files.json"))]
     assert before.items() < contents(files).items()
     at_once = EvaluationFiles(tmp_path / "b", chunk=2)
     draw_samples(at_once, task, guesser(), task.instances, 3)
@@ -112,7 +113,7 @@ def test_a_whole_task_with_a_chunk_size_is_written_in_as_many_files(task, guesse
     files, student = EvaluationFiles(tmp_path, chunk=2), guesser(lambda asked: asked == 3)
     draw_samples(files, task_of(Whole(task)), student, None, 1)
     assert files.has(1)
-    assert len(list((tmp_path / "samples").iterdir())) == 3
+    assert len(list((tmp_path / "samples").glob("*.jsonl"))) == 3
     assert len(completed_of(files, 1)) == 5
     asked = student.asked
     draw_samples(files, task_of(Whole(task)), student, None, 1)
@@ -138,28 +139,30 @@ def test_a_task_with_only_the_methods_for_sampling_is_sampled(task, guesser, tmp
             instances_of(own, **refused)
 
 
+@pytest.mark.parametrize("is_marked", [True, False])
 @pytest.mark.parametrize(
-    ("damage", "expected"),
+    "damage",
     [
-        (lambda lines: [lines[0], lines[1][:-9]], "is damaged"),
-        (lambda lines: lines[:1], "line 2, is about nothing, expected sample 1 of 'validation-3'"),
-        (lambda lines: lines[::-1], "line 1, is about sample 1 of 'validation-3', expected"),
-        (lambda lines: [*lines, lines[0]], "line 3, is about sample 1 of 'validation-2', expected"),
+        lambda lines: [lines[0], lines[1][:-9]],
+        lambda lines: lines[:1],
+        lambda lines: lines[::-1],
+        lambda lines: [*lines, lines[0]],
     ],
 )
-def test_a_damaged_file_is_named_with_the_way_out(task, guesser, tmp_path, damage, expected):
+def test_a_damaged_file_is_named_with_the_way_out(task, guesser, tmp_path, damage, is_marked):
     files = EvaluationFiles(tmp_path, chunk=2)
     draw_samples(files, task, guesser(), task.instances, 2)
     before = contents(files)
     part = files.part(1, 1)
     part.write_text("\n".join(damage(part.read_text().splitlines())) + "\n")
+    if not is_marked:  # as after a kill
+        (part.parent / "files.json").unlink()
     for read in (
         lambda: list(files.read_samples(2)),
         lambda: draw_samples(files, task, guesser(), task.instances, 2),
     ):
-        with pytest.raises(RunDirectoryError, match="remove the file") as found:
+        with pytest.raises(RunDirectoryError, match=r"001-0001.jsonl.*remove"):
             read()
-        assert expected in str(found.value)
     part.unlink()
     draw_samples(files, task, guesser(), task.instances, 2)
     assert contents(files) == before
@@ -181,7 +184,7 @@ def test_an_empty_list_of_problems_is_damage_and_not_an_end(task, guesser, tmp_p
     draw_samples(files, task, guesser(), task.instances, 1)
     (tmp_path / "instances.jsonl").write_text("")
     for look in (files.count_complete, lambda: files.has(1), lambda: list(files.read_samples(1))):
-        with pytest.raises(RunDirectoryError, match=r"instances.jsonl is empty"):
+        with pytest.raises(RunDirectoryError, match=r"instances.jsonl is"):
             look()
 
 
