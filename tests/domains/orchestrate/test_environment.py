@@ -293,18 +293,3 @@ def test_without_a_tier_that_answers_or_something_to_search_in_nothing_is_made()
     with pytest.raises(ConfigurationError, match="retriever"):
         domain(SURE, retriever=None)
     assert domain(PRICED, retriever=None).offered == ("answer", "answer-4")
-
-
-def test_tiers_are_asked_in_batches():
-    sizes = []
-
-    class Batched(Metered):
-        def predict(self, conversations, sampling):
-            sizes.append(len(conversations))
-            return super().predict(conversations, sampling)
-
-    greedy = {"answer-4": {"temperature": 0}}  # other replies have seeds of their own
-    the_domain = domain(greedy, {"answer-4": Batched("<answer>Denver</answer>")})
-    task = Requests(the_domain, [request(str(i)) for i in range(20)])
-    task.evaluate(ScriptedPredictor(lambda _: call("answer-4")))
-    assert sizes == [20]

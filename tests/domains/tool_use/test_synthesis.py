@@ -403,11 +403,9 @@ def test_the_command_takes_its_options_in_any_order_and_records_the_policy(mine,
     ("arguments", "said"),
     [
         (("--theme", "a zoo"), "a synthesis needs a teacher"),
-        (("teacher=mine.MyTeacher",), "the theme None"),
         (("teacher=mine.MyTeacher", "--theme", " "), "expected one of each"),
         (("teacher=mine.MyTeacher", "--theme", "a zoo", "student=hf"), "['student=hf'], expected"),
         (("teacher=mine.MyTeacher", "--theme", "a zoo", "policy=gpt"), "policy is 'gpt', expected"),
-        (("teacher=mine.MyPolicy", "--theme", "a zoo"), "teacher"),
     ],
 )
 def test_wrong_arguments_are_refused_and_leave_no_folder(mine, dataenvgym, arguments, said):

@@ -153,18 +153,13 @@ def _files(place: Path | HubDataset, subset: Subset) -> list[tuple[Path, str]]:
     paths = files_in(place, "BFCL")
     named = [(path, found[1]) for path in paths if (found := _FILE.fullmatch(path.name))]
     chosen = [(path, name) for path, name in named if subset in (name, "all")]
-    if not chosen:
+    if not chosen or len({name for _, name in chosen}) < len(chosen):
         there = ", ".join(path.name for path, _ in named) or "none of BFCL's files"
         raise ConfigurationError(
-            f"{str(place)!r} has no problems of subset {subset!r}, expected files such as "
-            f"BFCL_v4_multiple.json; it has: {there}"
+            f"{str(place)!r} has {there}, expected one file of subset {subset!r} (or of each, for "
+            "'all'), such as BFCL_v4_multiple.json"
         )
     chosen.sort(key=lambda file: _SUBSETS.index(file[1]))
-    if len({name for _, name in chosen}) < len(chosen):
-        raise ConfigurationError(
-            f"{str(place)!r} has several files of one subset "
-            f"({', '.join(path.name for path, _ in chosen)}): give a folder with one version"
-        )
     return chosen
 
 

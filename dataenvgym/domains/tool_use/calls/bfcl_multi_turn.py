@@ -31,11 +31,7 @@ from dataenvgym.domains.tool_use.calls import bfcl_process
 from dataenvgym.domains.tool_use.calls.bfcl import Function
 from dataenvgym.domains.tool_use.calls.checkout import Checkout
 from dataenvgym.domains.tool_use.calls.problem import declaring, files_in
-from dataenvgym.errors import (
-    ConfigurationError,
-    EvaluationError,
-    InvalidInstanceError,
-)
+from dataenvgym.errors import ConfigurationError, EvaluationError
 from dataenvgym.options import takes
 from dataenvgym.records import Conversation, Message, TaskInstance, Tool, ToolCall
 from dataenvgym.records.model import Json, Model, Text
@@ -236,9 +232,10 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
     for name in get_args(Category)[:-1]:
         if category not in (name, "all"):
             continue
-        (path, *_) = [*sorted(data.glob(f"BFCL_v*_multi_turn_{name}.json")), None]
-        if path is None:
-            raise ConfigurationError(f"{data} has no BFCL_v4_multi_turn_{name}.json")
+        newest = data / f"BFCL_v4_multi_turn_{name}.json"
+        (path,) = files_in(
+            min(data.glob(f"BFCL_v*_multi_turn_{name}.json"), default=newest), "BFCL"
+        )
         (answers,) = files_in(data / "possible_answer" / path.name, "BFCL")
         gold = {
             row.values.get("id"): row.values for row in rows_of_lines(answers, "", str(answers))
@@ -247,9 +244,7 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
             tools = []
             for kind in row.values.get("involved_classes", ()):
                 if kind not in documents:
-                    file = data / "multi_turn_func_doc" / str(files.get(kind))
-                    if not file.is_file():
-                        raise InvalidInstanceError(f"{row.where}: no tools of class {kind!r}")
+                    (file,) = files_in(data / "multi_turn_func_doc" / files.get(kind, kind), "BFCL")
                     documents[kind] = [r.values for r in rows_of_lines(file, "", str(file))]
                 tools += documents[kind]
             values = {"row": row.values, "tools": tools, "gold": gold.get(row.values.get("id"))}

@@ -80,13 +80,11 @@ def files_in(place: Path | HubDataset, data_set: str) -> list[Path]:
     Raises:
         ConfigurationError: for a place that does not exist, or is not on the disk.
     """
-    if isinstance(place, HubDataset):
+    if isinstance(place, HubDataset) or not place.exists():
         raise ConfigurationError(
-            f"{data_set} is read from its files, found the dataset {place.dataset!r}: give the "
-            "path of a folder with them"
+            f"{data_set} is read from its files, and {str(place)!r} is not a file or folder: give "
+            "the path of a folder with them"
         )
-    if not place.exists():
-        raise ConfigurationError(f"there is no file or folder {str(place)!r}")
     return sorted(place.iterdir()) if place.is_dir() else [place]
 
 

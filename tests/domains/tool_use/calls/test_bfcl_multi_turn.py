@@ -53,9 +53,6 @@ class Counter:
         import os
         os.abort()
 
-    def leave(self):
-        raise SystemExit
-
     def say(self, text):
         return text
 
@@ -94,7 +91,7 @@ TOOLS = {
     "power": {"base": WHOLE, "exponent": WHOLE},
     "fill": {"n": WHOLE},
     "say": {"text": {"type": "any"}},
-    **{name: {} for name in ("clear", "wait", "crash", "leave")},
+    **{name: {} for name in ("clear", "wait", "crash")},
 }
 ROWS = {
     "base": (["Add 2.", "Add 1."], [["add(by=2)"], ["add()"]], {}),
@@ -185,9 +182,7 @@ HARMFUL = {
     "waiting": call("wait"),
     "memory": call("fill", n=10**11),
     "a crash": call("crash"),
-    "leaving": call("leave"),
     "a long result": call("say", text="x" * 10**6),
-    "digits": call("power", base=10, exponent=5000),
     "a surrogate": call("say", text="a").replace('"a"', r'"\ud800"'),
     "nested": call("say", text=1).replace("1}", "[" * 150 + "]" * 150 + "}"),
     "a bomb": call("say", text=1).replace("1}", "[" * 9000 + "]" * 9000 + "}"),

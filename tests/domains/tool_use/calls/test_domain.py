@@ -149,13 +149,10 @@ def test_a_known_problem_is_judged_by_its_own_gold_calls(task):
     ("output", "verdict"),
     [
         (add(a=7, b=1), None),
-        ("I cannot.", None),
         (add(a=7, b=1.5, unit="m"), None),
         (add(a=7), False),
         (add(a="7", b=1), False),
-        (add(a=7.5, b=1), False),
         (add(a=7, b=True), False),
-        (add(a=7, b=1, unit={}), False),
         (add(a=7, b=1, c=1), False),
         (as_calls_text([ToolCall(name="fly")]), False),
     ],

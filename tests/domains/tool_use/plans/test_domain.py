@@ -33,17 +33,14 @@ def without_arguments(answer: str) -> str:
     return json.dumps([{**step, "args": {}} for step in json.loads(answer)])
 
 
-def test_the_student_reads_the_tools_the_form_and_the_request(task):
+def test_the_student_reads_the_tools_the_form_and_the_request(task, make_task):
     problem = task.instances[0]
     system, user = task.domain.prompt(problem)
     assert "image_captioning(image) -> text: Says it." in system.content
     assert ("JSON list" if task.domain.form.name == "json" else "```python") in system.content
     assert user.content == problem.instruction
-
-
-def test_your_own_prompt_has_the_tools_in_its_place(make_task):
-    task = make_task(system_prompt="", template="Tools:\n{tools}\n\n{instruction}\nPlan:")
-    (user,) = task.domain.prompt(task.instances[0])
+    own = {"system_prompt": "", "template": "Tools:\n{tools}\n\n{instruction}\nPlan:"}
+    (user,) = make_task(**own).domain.prompt(problem)
     assert user.content.startswith("Tools:\nimage_captioning(image)")
     assert user.content.endswith("tell_joke()\n\nPlease make a caption for number 0\nPlan:")
 

@@ -1,7 +1,5 @@
 """Every metric against values derived by hand."""
 
-import random
-
 import pytest
 
 from dataenvgym.domains.tool_use.plans.plan import (
@@ -102,15 +100,3 @@ def test_the_best_match_is_the_plan_with_the_highest_tool_f1_and_the_first_of_eq
     assert best_match(golds, abc("dx")) == abc("cd")
     assert best_match(golds, abc("ba")) == abc("ab")
     assert best_match(golds, ()) == abc("ab")
-
-
-def test_the_order_of_plans_changes_no_bit():
-    rng = random.Random(0)
-    pairs = [
-        (abc("".join(rng.choices("abcdefg", k=3))), abc("".join(rng.choices("abcdefg", k=2))))
-        for _ in range(50)
-    ]
-    found = corpus_scores(pairs)
-    for _ in range(5):
-        rng.shuffle(pairs)
-        assert corpus_scores(pairs) == found

@@ -10,8 +10,7 @@ from dataenvgym.agents.compatibility import check_fit
 from dataenvgym.domains.tool_use.plans.task import PlansTask
 from dataenvgym.environments.overlap import EvaluatedProblems
 from dataenvgym.records import PreferenceDatum, SupervisedDatum
-from dataenvgym.runs.config import build_agent, build_environment, build_task, compose
-from dataenvgym.runs.episodes import run_episode
+from dataenvgym.runs.config import build_agent, build_task, compose
 from dataenvgym.students.predictors import ScriptedPredictor
 from tests.domains.tool_use.plans.conftest import TOOLS, row, write_rows
 from tests.fakes import Teacher
@@ -84,17 +83,6 @@ def test_a_strategy_writes_records_that_hold(files, overrides, form):
     if "preference" in overrides:
         assert {type(record) for record in records} == {PreferenceDatum}
         assert {record.rejected for record in records} == {WRONG[form]}
-
-
-def test_an_episode_keeps_its_records_and_reports_the_metrics(files, tmp_path):
-    config, task, student, teacher = setting(files, "agent=skill_tree agent/engine=llm")
-    agent = build_agent(config, task=task, teacher=teacher)
-    environment = build_environment(config, tmp_path, task=task, predictor=student, teacher=teacher)
-    summary = run_episode(environment, agent, iterations=2)
-    assert summary.iterations[-1].n_records_total >= 8
-    assert "evaluation_overlap" not in summary.dropped
-    assert summary.test_score_before == summary.test_score_after
-    assert {"tool_macro_f1", "edge_f1", "plan_tools"} <= {*summary.score_names}
 
 
 def test_records_with_the_tools_of_an_evaluated_plan_do_not_overlap_with_it(tmp_path):

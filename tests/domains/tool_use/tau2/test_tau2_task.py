@@ -126,17 +126,6 @@ def test_assertions_in_natural_language_are_judged(holds, reward):
     assert (got, info["scores"]) == (reward, {"judged": reward})
 
 
-def test_a_judge_that_leaves_out_an_assertion_is_at_fault():
-    verdict = '{"statements": [{"number": 1, "reason": "", "holds": true}]}'
-    made = task(
-        others={"user": Replies("Hello", "###STOP###"), "judge": Replies(*[verdict] * 9)}
-    ).whole()
-    instance = next(i for i in made.instances if i.id == "judged")
-    (completed,) = made.attempt(Replies("Hi"), [instance])
-    assert fault_of(completed) == "judge"
-    assert "statements" in completed.error
-
-
 def test_a_conversation_continues_its_past():
     environment, conversation, user = begun("past", "Go.", say(TOGGLE), "Off.", "###STOP###")
     assert [(m.role, m.content) for m in conversation[1:]] == [
@@ -152,16 +141,6 @@ def test_a_conversation_continues_its_past():
     ]
     environment.step("Please turn data off.")
     assert environment.step("Good.")[1] == 1.0
-
-
-def test_ten_failed_calls_in_all_end_it_with_reward_0():
-    bad, good = LOOK | {"name": "nosuch"}, ALLOW | {"name": "get_line"}
-    environment, *_ = begun("said", "Who owns L1?")
-    for _ in range(9):
-        assert not environment.step(say(bad, good, words="Ann, 10"))[2]
-    _, reward, done, _, info = environment.step(say(bad))
-    assert (reward, done) == (0.0, True)
-    assert info["note"] == "ended after 10 errors in all"
 
 
 def test_steps_are_counted_as_tau2_does_those_of_the_users_calls_included():
