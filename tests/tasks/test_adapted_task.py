@@ -17,15 +17,10 @@ from dataenvgym.tasks.adapted_task import (
     task_of,
 )
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
+from tests.tasks.rollouts.fakes import Echo
 
 WORD = TaskInstance(id="w", task="theirs", instruction="Say hi.", answer="hi")
 RECORD = SupervisedDatum(instruction="Say ho.", output="ho")
-
-
-class Echo(TaskEnvironment):
-    def respond(self, instance, conversation):
-        right = conversation[-1].content == instance.answer
-        return Outcome(reward=float(right), was_correct=right)
 
 
 def says(text):

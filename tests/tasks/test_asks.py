@@ -121,17 +121,6 @@ def test_yielding_anything_but_an_ask_of_another_speaker_is_a_fault_of_the_envir
     assert completed.fault == "environment"
 
 
-def test_a_list_of_messages_is_asked_as_a_tuple():
-    class Listing(Talk):
-        def respond(self, instance, conversation):
-            said = (yield Ask("user", [message("good")])).text
-            return Outcome(was_correct=said == "GOOD")
-
-    environment = Listing(INSTANCES, others={"user": SHOUT})
-    environment.reset()
-    assert environment.step("ja")[-1]["was_correct"] == 1.0
-
-
 def said_by_seeds(environment, *, seed=None):
     environment.reset(seed=seed)
     environment.step("a")

@@ -21,12 +21,7 @@ from dataenvgym.tasks import Ask, Domain, Outcome, Source, Task, TaskEnvironment
 from dataenvgym.tasks.domain import solves
 from dataenvgym.tasks.prompt_template import PLAIN, PromptTemplate
 from tests.fakes import Student
-
-
-class EchoEnvironment(TaskEnvironment):
-    def respond(self, instance, conversation):
-        was_correct = conversation[-1].content == instance.answer
-        return Outcome(reward=float(was_correct), was_correct=was_correct)
+from tests.tasks.rollouts.fakes import Echo
 
 
 class EchoTask(Task):
@@ -45,7 +40,7 @@ class EchoTask(Task):
         ]
 
     def make_environment(self):
-        return EchoEnvironment(self.instances)
+        return Echo(self.instances)
 
 
 def parrot():
@@ -202,7 +197,7 @@ def test_a_record_is_a_problem_of_a_domain_with_environments_alone_if_its_output
     assert Reading().problem_of_record(wrong) is None  # it would call every reply wrong
 
 
-class Asked(EchoEnvironment):
+class Asked(Echo):
     """Problems with their own first message and their own scoring."""
 
     def begin(self, instance):

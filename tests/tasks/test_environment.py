@@ -1,9 +1,5 @@
-from functools import partial
-
-import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from dataenvgym.errors import (
     ConfigurationError,
@@ -13,17 +9,12 @@ from dataenvgym.errors import (
 )
 from dataenvgym.records import Message, TaskInstance, Tool, ToolCall
 from dataenvgym.tasks import Outcome, TaskEnvironment
+from tests.tasks.rollouts.fakes import Echo
 
 INSTANCES = [
     TaskInstance(id=f"w{k}", task="echo", instruction=f"Sag {word}!", answer=word)
     for k, word in enumerate(["Größe", "日本", "🙂"])
 ]
-
-
-class Echo(TaskEnvironment):
-    def respond(self, instance, conversation):
-        was_correct = conversation[-1].content == instance.answer
-        return Outcome(reward=float(was_correct), was_correct=was_correct)
 
 
 class Patient(TaskEnvironment):
@@ -94,28 +85,6 @@ def test_the_transcript_can_be_rendered_as_text():
     environment.reset(options={"instance_id": "w0"})
     environment.step("Größe")
     assert environment.render() == "[user] Sag Größe!\n[assistant] Größe"
-
-
-@pytest.mark.parametrize("kind", [SyncVectorEnv, partial(AsyncVectorEnv, shared_memory=False)])
-def test_vector_environments_take_text_of_any_script(kind):
-    environments = kind([lambda: Patient(INSTANCES)] * 3)
-    try:
-        observations, infos = environments.reset(seed=[3, 4, 5])
-        alone = [Patient(INSTANCES).reset(seed=seed) for seed in (3, 4, 5)]
-        assert observations == tuple(conversation for conversation, _ in alone)
-        assert list(infos["instance_id"]) == [info["instance_id"] for _, info in alone]
-
-        actions = ("Größe", "日本", "🙂")
-        observations, rewards, terminated, truncated, infos = environments.step(actions)
-        assert tuple(conversation[1].content for conversation in observations) == actions
-        answers = [INSTANCES[int(i[1])].answer for i in infos["instance_id"]]
-        right = np.array([a == b for a, b in zip(actions, answers, strict=True)])
-        assert np.array_equal(rewards, right * 0.5)
-        assert np.array_equal(terminated, right)
-        assert not truncated.any()
-
-    finally:
-        environments.close()
 
 
 @pytest.mark.parametrize("outcome", [Outcome(reward=float("nan")), Outcome(messages=("Nein.",))])

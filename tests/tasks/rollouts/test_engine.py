@@ -81,21 +81,6 @@ def test_a_failed_call_is_not_a_wrong_answer_and_ends_only_its_conversation(make
 
 
 @both_modes
-def test_an_environment_that_never_ends_is_truncated_and_not_correct(make):
-    class Endless(TaskEnvironment):
-        max_turns = 3
-
-        def respond(self, instance, conversation):
-            return Outcome(done=False, reward=1.0, was_correct=True, info={"note": "still open"})
-
-    (completed,) = rollout(make(say_digits), instances(1), Endless, sampling=SAMPLING)
-    assert (completed.reward, completed.was_correct, completed.error) == (0.0, False, None)
-    assert sum(m.role == "assistant" for m in completed.transcript) == 3
-    assert completed.note == "still open"
-    assert rollout(make(say_digits), [], Endless, sampling=SAMPLING) == []
-
-
-@both_modes
 def test_environments_are_closed_even_if_their_instance_fails(make):
     closed = []
 
