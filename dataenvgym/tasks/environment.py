@@ -25,9 +25,7 @@ from dataenvgym.errors import (
     ConfigurationError,
     EvaluationError,
     InvalidActionError,
-    InvalidInstanceError,
     check_one_of,
-    did_you_mean,
 )
 from dataenvgym.interfaces import Ask, PredictorInterface, Reply, TeacherInterface
 from dataenvgym.records import Conversation, Message, TaskInstance, checked_scores
@@ -48,24 +46,15 @@ def chosen_instance(
     """The problem named in the options, or one that `rng` picks.
 
     Raises:
-        InvalidInstanceError: if that problem does not exist, or there are none at all.
+        KeyError: if there is no problem of that id.
+        ValueError: if there are none to pick from.
     """
     if "instance" in options:
         found: TaskInstance = options["instance"]
         return found
-    if not instances:
-        raise InvalidInstanceError(
-            "there are no instances to pick from: make the environment with some, or call "
-            "reset(options={'instance': ...})"
-        )
-    if "instance_id" not in options:
-        return instances[int(rng.integers(len(instances)))]
-    wanted = options["instance_id"]
-    for instance in instances:
-        if instance.id == wanted:
-            return instance
-    hint = did_you_mean(str(wanted), (instance.id for instance in instances))
-    raise InvalidInstanceError(f"there is no instance with id {wanted!r}.{hint}")
+    if "instance_id" in options:
+        return {instance.id: instance for instance in instances}[options["instance_id"]]
+    return instances[int(rng.integers(len(instances)))]
 
 
 Begun = tuple[Conversation, dict[str, Any]]
@@ -183,7 +172,7 @@ class TaskEnvironment(gymnasium.Env[Conversation, str], ABC):
         """Begin a problem: the one that `options` name, or one picked with `np_random`.
 
         Raises:
-            InvalidInstanceError: if the instance does not exist, or there are none at all.
+            KeyError, ValueError: if the instance does not exist, or there are none at all.
             ConfigurationError: for an option that does not exist, or if a model is asked that is
                 not among `others`.
             SpeakerError: if one of them does not answer.

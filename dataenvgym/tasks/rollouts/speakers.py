@@ -39,7 +39,7 @@ class Speaker:
     """Asks a predictor; an exception for one conversation becomes a `Failure` under its name."""
 
     def __init__(self, name: str, predictor: PredictorInterface) -> None:
-        expect(predictor, PredictorInterface, "the predictor" if name == STUDENT else name)
+        expect(predictor, PredictorInterface, name)
         self.name = name
         self._predictor = predictor
         self._submit = predictor.submit if can(predictor, "submit") else None

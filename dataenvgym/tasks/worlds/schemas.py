@@ -30,7 +30,8 @@ class Arguments:
         defaults: of the arguments that may be left out.
 
     Raises:
-        ConfigurationError: for a method with *args, or a default that calls would share.
+        KeyError: for an argument without a type.
+        ConfigurationError: for a default that calls would share.
         pydantic.PydanticUserError: for an argument whose type has no JSON schema.
     """
 
@@ -39,12 +40,6 @@ class Arguments:
         self.defaults: dict[str, Any] = {}
         hints = get_type_hints(method, include_extras=True)
         for parameter in list(inspect.signature(method).parameters.values())[1:]:
-            by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-            if not by_name or parameter.name not in hints:
-                raise ConfigurationError(
-                    f"argument {parameter} of tool {method.__qualname__} has no type or no name of "
-                    "its own: write each as `name: type`"
-                )
             if parameter.default is parameter.empty:
                 fields[parameter.name] = Required[hints[parameter.name]]
                 continue

@@ -107,7 +107,7 @@ def test_a_long_batch_does_not_keep_a_short_one_waiting(pool):
         pool.run(_logs(count), LIMIT)
         finished.append(name)
 
-    long = threading.Thread(target=grade, args=("long", 30))
+    long = threading.Thread(target=grade, args=("long", 12))
     long.start()
     wait_for(lambda: _at_work(pool) == 2)
     grade("short", 1)
