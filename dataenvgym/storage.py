@@ -115,12 +115,7 @@ def read_yaml(path: Path) -> str:
 
 def read_json(path: Path) -> Any:
     """Read the JSON value in `path`; BrokenFileError if the file is not JSON."""
-    data = read_bytes(path)
-    try:
-        return exact_json.loads(data)
-    except exact_json.JSONDecodeError as error:
-        why = encoding_fault(data) or error
-        raise BrokenFileError(f"{path} is damaged: it is not JSON ({why})") from error
+    return _loads(read_bytes(path), str(path))
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> int:
@@ -145,16 +140,16 @@ def read_jsonl(path: Path) -> Iterator[Any]:
         BrokenFileError: names the first line that is not JSON.
     """
     for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = exact_json.loads(line)
-        except exact_json.JSONDecodeError as error:
-            why = encoding_fault(line) or error
-            raise BrokenFileError(
-                f"{path}, line {number}, is damaged: it is not JSON ({why})"
-            ) from error
-        yield value
+        if line.strip():
+            yield _loads(line, f"{path}, line {number},")
+
+
+def _loads(data: bytes, where: str) -> Any:
+    try:
+        return exact_json.loads(data)
+    except exact_json.JSONDecodeError as error:
+        why = encoding_fault(data) or error
+        raise BrokenFileError(f"{where} is damaged: it is not JSON ({why})") from error
 
 
 def encoding_fault(data: bytes) -> str | None:

@@ -35,13 +35,11 @@ from dataenvgym.records import (
     Model,
     PerformanceReport,
     Refusal,
-    Scores,
     TrainingDatum,
     parse_training_datum,
 )
 from dataenvgym.records.checksums import MARKS_FILE, OF_TRAINING, MarkedFolder
 from dataenvgym.records.model import Frozen
-from dataenvgym.records.reports import Faults
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import (
     hash_file,
@@ -90,10 +88,6 @@ class IterationResult(Model):
         return self.report.score
 
     @property
-    def n_val(self) -> int:
-        return self.report.n
-
-    @property
     def n_errors(self) -> int:
         return self.report.n_errors
 
@@ -101,29 +95,6 @@ class IterationResult(Model):
     def refused(self) -> Refusal | None:
         """Why the gate refused the student that was trained, or None."""
         return self.report.refused
-
-    @property
-    def faults(self) -> Faults:
-        return self.report.faults
-
-    @property
-    def no_answer_rate(self) -> float | None:
-        """The share of replies without an answer; None if the task does not tell."""
-        return self.report.no_answer_rate
-
-    @property
-    def answered_score(self) -> float | None:
-        """The mean reward of the replies with an answer; None if none gives one."""
-        return self.report.answered_score
-
-    @property
-    def val_score_by_skill(self) -> dict[str, float | None]:
-        """Mean reward by skill; None if every call failed."""
-        return {skill.skill: skill.score for skill in self.report.skills}
-
-    @property
-    def named_scores(self) -> Scores:
-        return self.report.scores
 
 
 class IterationFiles:

@@ -8,7 +8,7 @@ from operator import not_
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from dataenvgym.environments import PHASES, IterationResult
 from dataenvgym.environments.iterations import aim_reached
@@ -37,11 +37,9 @@ class RunWarning(Model):
 class IterationSummary(Model):
     """One iteration in `summary.json` and for callbacks; 0 is the base student.
 
-    Its fields are attributes of `IterationResult`, which describes them. `seconds` has all phases
-    and the total, rounded.
+    `IterationResult` and its report (see `SkillReport`) describe the fields. A skill whose every
+    call failed has the score None. `seconds` has all phases and the total, rounded.
     """
-
-    model_config = ConfigDict(from_attributes=True)
 
     iteration: int
     val_score: float
@@ -61,9 +59,12 @@ class IterationSummary(Model):
     @classmethod
     def of(cls, result: IterationResult) -> IterationSummary:
         """Summarize a finished iteration."""
-        view = cls.model_validate(result)
-        seconds = {n: round(view.seconds.get(n, 0.0), 4) for n in (*PHASES, "total")}
-        return view.model_copy(update={"seconds": seconds})
+        report = result.report
+        known = dict(report) | dict(result)
+        known |= {"val_score": report.score, "n_val": report.n, "named_scores": report.scores}
+        known["val_score_by_skill"] = {skill.skill: skill.score for skill in report.skills}
+        known["seconds"] = {n: round(result.seconds.get(n, 0), 4) for n in (*PHASES, "total")}
+        return cls.model_validate({name: known[name] for name in cls.model_fields})
 
 
 class Summary(Model):
@@ -110,10 +111,7 @@ class Summary(Model):
     @property
     def dropped(self) -> dict[str, int]:
         """The number of dropped records of all iterations, by reason."""
-        found: Counter[str] = Counter()
-        for one in self.iterations:
-            found.update(one.dropped)
-        return dict(found)
+        return dict(sum((Counter(one.dropped) for one in self.iterations), Counter[str]()))
 
     @property
     def n_refused(self) -> int:
