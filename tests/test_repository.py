@@ -12,7 +12,6 @@ import dataenvgym
 
 ROOT = Path(__file__).parents[1]
 TARGETS = set(re.findall(r"^([\w-]+)(?: [\w-]+)*:", (ROOT / "Makefile").read_text(), re.MULTILINE))
-GUIDES = ("CONTRIBUTING.md", "AGENTS.md", ".github/PULL_REQUEST_TEMPLATE.md")
 
 
 def read(name: str) -> str:
@@ -25,14 +24,6 @@ def test_the_workflow_calls_existing_targets():
     called = {target for text in steps for target in re.findall(r"^make ([\w-]+)$", text, re.M)}
     called |= set(jobs["check"]["strategy"]["matrix"]["target"])
     assert {"lint", "test", "docs", "test-slow"} <= called <= TARGETS
-
-
-@pytest.mark.parametrize("name", GUIDES)
-def test_each_make_target_of_a_guide_is_one(name):
-    commands = re.findall(r"(?:`|^ {4})make ([^`\n#]+)", read(name), re.MULTILINE)
-    assert commands
-    targets = {word for c in commands for word in c.split() if re.fullmatch(r"[a-z][a-z-]*", word)}
-    assert targets <= TARGETS
 
 
 def test_the_folders_and_modules_that_the_guide_for_agents_names_exist():

@@ -11,7 +11,7 @@ from dataenvgym.adaptation.arms import Arms, shuffled_contexts
 from dataenvgym.adaptation.running import adaptation_config, prepared_adaptation, run_adaptation
 from dataenvgym.adaptation.trials import Work
 from dataenvgym.cli.console import Terminal
-from dataenvgym.cli.dry import Plan, model_of, show_plans
+from dataenvgym.cli.dry import Plan, show_plans
 from dataenvgym.runs.documents import File, Table, show
 from dataenvgym.runs.texts import several
 
@@ -81,16 +81,11 @@ def _plan(config: DictConfig, *, fresh: bool, retry: bool, most: int) -> Plan:
         work = [[*arms.work(task, engine, parts.rest_em, seed)] for seed in parts.seeds]
         contexts = shuffled_contexts(task, engine, arms.split, parts.seeds[0])
     is_begun = not fresh and (parts.directory / "environment.json").exists()
-    trainer = getattr(parts.first, "trainer", None)
     facts = [
         ("adaptation", f"{parts.directory} ({'continued' if is_begun else 'new'})"),
         ("task", f"{task.name}: {arms.split} split, {len(contexts)} contexts in it"),
-        ("student", f"{config.student.get('path') or 'your own'}, by {type(parts.first).__name__}"),
-        ("trainer", "the student's own" if trainer is None else type(trainer).__name__),
         ("edits", f"by {type(engine).__name__}"),
     ]
-    if parts.teacher is not None:
-        facts.append(("teacher", model_of(config.teacher)))
     if isinstance(arms, Arms):
         facts.append(("repeats", f"{several(arms.repeats, 'training')} of each edit"))
         if "rest_em" in arms.names:
@@ -104,7 +99,7 @@ def _plan(config: DictConfig, *, fresh: bool, retry: bool, most: int) -> Plan:
     note = f"At most, with {several(len(parts.seeds), 'seed')}: an edit that fails trains nothing."
     if not any(one.edits for one in work[0]):
         prompts, note = [], f"{note} No prompt of a writer: no arm has edits that are written."
-    return Plan(facts, config, prompts=prompts, notes=[_work_table(work), note])
+    return Plan(facts, config, parts.first, prompts=prompts, notes=[_work_table(work), note])
 
 
 def _work_table(work: Sequence[Sequence[Work]]) -> Table:

@@ -47,7 +47,7 @@ COMMANDS = {
     "list": "listing:list_options",
     "config": "listing:show_configuration",
     "new": "new:new",
-    "external": "external:external",
+    "external": "doctor:external",
     "prepare": "prepare:prepare",
     "doctor": "doctor:doctor",
 }

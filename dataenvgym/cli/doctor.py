@@ -1,4 +1,4 @@
-"""`dataenvgym doctor`: installed parts, missing ones, and the next command."""
+"""`dataenvgym doctor` and `external`: installed parts, missing ones, and how to install them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from dataenvgym.cli.console import Terminal
-from dataenvgym.errors import ExternalError
+from dataenvgym.errors import ConfigurationError, ExternalError, check_one_of
 from dataenvgym.runs.documents import Table, show
 from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
@@ -229,3 +229,47 @@ def doctor(
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
     show([Table(("next", "what it does"), what_next(findings), texts=2)], console)
+
+
+def external(
+    action: Literal["install", "list"],
+    name: str | None = None,
+    *,
+    variant: Literal["cpu", "cuda"] | None = None,
+) -> None:
+    """Install LLaMA-Factory, vLLM, or a language model of 135 million parameters.
+
+    Examples:
+      dataenvgym external list
+      dataenvgym external install vllm --variant cuda
+      dataenvgym external install smollm2
+
+    Each program has a pinned environment of its own; the model is the student of
+    student=smollm2. They go into DATAENVGYM_CACHE (default: dataenvgym in
+    XDG_CACHE_HOME or in ~/.cache).
+
+    Args:
+        action: what to do
+        name: llamafactory, vllm or smollm2
+        variant: the build of a program (default: cuda if there is a driver)
+    """
+    there = parts(variant)
+    if action == "install" or name is not None:
+        check_one_of(there, name=(name := name or ""))
+        there = {name: there[name]}
+    if action == "list" or name is None:
+        show([findings_table(examine(there))], Terminal())
+        return
+    model = external_models().get(name)
+    if model is not None and variant is not None:
+        raise ConfigurationError(f"{name} has no variants, found --variant {variant}")
+    wanted = model or external_environment(name, variant)
+    log = "" if model else f"log: {wanted.folder / 'install.log'}"
+    console = Terminal()
+    with console.status("") as status:  # a spinner while pip works; only on a terminal
+
+        def say(line: str) -> None:
+            console.say(line)
+            status.update(log)
+
+        wanted.install(say)

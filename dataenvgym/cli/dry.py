@@ -19,7 +19,7 @@ from dataenvgym.cli.console import Terminal
 from dataenvgym.environments.iterations import finished_iterations
 from dataenvgym.environments.teaching import TeachingEnvironment
 from dataenvgym.errors import ConfigurationError, DataEnvGymError, noting_needs
-from dataenvgym.interfaces import SamplingParameters, TrainingRun
+from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
 from dataenvgym.records.plans import engine_fit
 from dataenvgym.runs.config import build_agent, build_environment
@@ -38,14 +38,19 @@ class Plan(NamedTuple):
     """What a command would do.
 
     Attributes:
-        facts: names, and what they are.
-        config: its `predictor` and `trainer` may need GPUs.
+        facts: names, and what they are, without the models.
+        config: it names the models.
+        predictor: the student.
+        name: of what the student has learned.
+        parts: those that may need GPUs.
         prompts: titles and conversations.
         notes: texts and tables below the prompts.
     """
 
     facts: Iterable[tuple[str, str]]
     config: DictConfig
+    predictor: PredictorInterface
+    name: str = ""
     parts: Sequence[str] = ("predictor", "trainer")
     prompts: Sequence[tuple[str, Conversation]] = ()
     notes: Sequence[str | Table] = ()
@@ -84,7 +89,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> Table:
 
 
 def _described(plan: Plan, lacks: Sequence[tuple[str, str]]) -> Document:
-    yield _facts([*plan.facts, *_gpus(plan), *lacks])
+    yield _facts([*plan.facts, *_models(plan), *lacks])
     for title, conversation in plan.prompts:
         yield Line(title, "section")
         for message in conversation:
@@ -92,9 +97,19 @@ def _described(plan: Plan, lacks: Sequence[tuple[str, str]]) -> Document:
     yield from plan.notes
 
 
-def _gpus(plan: Plan) -> Iterator[tuple[str, str]]:
+def _models(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The models, and the GPUs that this machine lacks for them."""
+    config, trainer = plan.config, getattr(plan.predictor, "trainer", None)
+    student = config.student.get("path") or "your own"
+    yield "student", f"{plan.name}{student}, by {type(plan.predictor).__name__}"
+    if trainer is not None and "trainer" in plan.parts:
+        yield "trainer", type(trainer).__name__
+    asked = {"teacher": config.teacher, **(config.task.get("others") or {})}
+    for who, section in asked.items():
+        if section.get("_target_") is not None:
+            yield str(who), model_of(section)
     for part in plan.parts if not has_cuda() else ():
-        if gpus := plan.config[part].get("gpus"):
+        if gpus := config[part].get("gpus"):
             yield "would need", f"{several(len(gpus), 'GPU')} for the {part}"
 
 
@@ -108,33 +123,23 @@ def plan_of_run(config: DictConfig, *, fresh: bool, most: int) -> Plan:
     environment, agent = build_episode(config, directory)
     teaching = teaching_of(environment)
     task = teaching.task
-    student = config.student.get("path") or "your own"
-    facts = [
-        ("run", f"{directory} ({_state(config, directory, fresh=fresh)})"),
-        ("task", f"{task.name}: {_problems(task)}"),
-        ("student", f"{student}, by {type(teaching.predictor).__name__}"),
-    ]
-    if (trainer := getattr(teaching.predictor, "trainer", None)) is not None:
-        facts.append(("trainer", type(trainer).__name__))
     parts = [getattr(agent, name, None) for name in ("policy", "engine")]
     names = ", ".join(type(part).__name__ for part in parts if part is not None)
     name = getattr(agent, "name", type(agent).__name__)
     follows = engine_fit(getattr(agent, "engine", None)).needs != "nothing"
     each = getattr(agent, "records_per_iteration", None) if follows else None
     records = "" if each is None else f" of {several(each, 'record')} at most"
-    facts += [
+    facts = [
+        ("run", f"{directory} ({_state(config, directory, fresh=fresh)})"),
+        ("task", f"{task.name}: {_problems(task)}"),
         ("environment", type(teaching).__name__),
         ("agent", f"{name} ({names})" if names else name),
         ("iterations", f"{config.episode.iterations}{records}"),
     ]
     if isinstance(teaching, TeachingEnvironment) and teaching.quality:
         facts.append(("quality", ", ".join(check.reason for check in teaching.quality)))
-    if config.teacher.get("_target_") is not None:
-        facts.append(("teacher", model_of(config.teacher)))
-    others = (config.task.get("others") or {}).items()
-    facts += [(str(who), model_of(section)) for who, section in others]
-    prompts, note = _prompts(config, teaching.task, most)
-    return Plan(facts, config, prompts=prompts, notes=[note])
+    prompts, note = _prompts(config, task, most)
+    return Plan(facts, config, teaching.predictor, prompts=prompts, notes=[note])
 
 
 def _state(config: DictConfig, directory: Path, *, fresh: bool) -> str:

@@ -255,17 +255,14 @@ def _plan(prepared: Prepared, limit: int | None) -> Plan:
     if "judge" in settings:
         build_judge(settings.judge, prepared.directory).close()
     problems = "" if instances is None else f", {several(len(instances), 'problem')}"
-    student = prepared.config.student.get("path") or "your own"
-    if prepared.student.is_taught:
-        student = f"{prepared.student.name}: {student}"
+    name = f"{prepared.student.name}: " if prepared.student.is_taught else ""
     facts = [
         ("evaluation", str(prepared.directory)),
         ("task", f"{prepared.task.name}, {settings.split} split{problems}"),
-        ("student", f"{student}, by {type(predictor).__name__}"),
         ("samples", str(settings.samples)),
     ]
     prompts = [("The student's first prompt", each) for each in first_prompts(prepared.task)[:1]]
-    return Plan(facts, prepared.config, ("predictor",), prompts)
+    return Plan(facts, prepared.config, predictor, name, ("predictor",), prompts)
 
 
 def _document(evaluation: Evaluation) -> Document:

@@ -23,13 +23,3 @@ def test_a_sequence_is_shown_as_a_matrix_and_more_ways_extend_it(dataenvgym, fol
     assert "context: 2 seeds" in more.out
     assert "| stacked, replay 2 |" in (folder / "adaptations/a/report.md").read_text()
     dataenvgym.refuses("arms.contexts: 2 -> 1", *command, "arms.contexts=1")
-
-
-def test_one_adapter_learns_all_contexts(dataenvgym, folder, student):  # noqa: F811
-    options = ("arms.names=[context_only]", "arms.at_once=all")
-    dataenvgym.succeeds("adapt", *SMALL, *student, *options)
-    (loop,) = folder.glob("adaptations/a/seed-0/round-0/context_only/at-once-*/*/*/adapted.json")
-    results = json.loads((folder / "adaptations/a/results.json").read_text())
-    edits = results["results"][1]["edits"]
-    assert len({edit["context"] for edit in edits}) == 2
-    assert {edit["n_records"] for edit in edits} == {json.loads(loop.read_text())["n_records"]}

@@ -86,12 +86,6 @@ def test_control_characters_in_an_error_are_escaped(dataenvgym, small, folder):
     assert result.err.endswith("dataenvgym: run failed: \\x1b[31mred\n")
 
 
-def test_an_option_of_the_same_name_as_an_argument_is_taken(dataenvgym, folder):
-    assert "name: mine" in dataenvgym("config", "name=mine").out
-    result = dataenvgym("study", "name=mine", "seed=x")  # which a study refuses, for its reason
-    assert "is an argument" not in result.err
-
-
 def test_a_command_of_a_broken_package_is_named_and_ours_work(dataenvgym, tmp_path, monkeypatch):
     about = tmp_path / "broken-1.dist-info"
     about.mkdir()

@@ -13,10 +13,9 @@ from importlib import invalidate_caches
 from pathlib import Path
 
 import gymnasium
-import numpy as np
 import pytest
 
-from dataenvgym import register_environments, run_episode
+from dataenvgym import register_environments
 from dataenvgym.cli.main import main
 from tests.processes import python
 
@@ -146,19 +145,3 @@ def test_its_world_passes_the_audit_and_its_problems_are_scored(installed, capsy
 def test_its_command_runs(installed, capsys):
     assert main(["harvest", "40"]) == 0
     assert capsys.readouterr().out.strip().isdecimal()
-
-
-def test_its_classes_work_in_python(installed):
-    from orchard.domain import OrchardTask
-    from orchard.student import Helper
-    from orchard.teaching import GrowerEngine, PickerAgent, PricedEnvironment
-
-    task, student = OrchardTask(), Helper()
-    environment = PricedEnvironment(task, student, price=0.1, directory="run")
-    summary = run_episode(environment, PickerAgent(task), iterations=1, progress=False)
-    assert summary.best.val_score == 0.3
-    environment.reset(seed=0)
-    plum = GrowerEngine().record("plum", np.random.default_rng(0))
-    observation, reward, *_, info = environment.step([plum])
-    assert (reward, info["n_records"]) == (pytest.approx(0.35 - 0.1), 1)
-    assert {c.instance.skill for c in observation["completed"] if c.was_correct} == {"plum"}

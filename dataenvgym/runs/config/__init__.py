@@ -3,8 +3,7 @@
     overrides       parses a user's overrides
     composition     `compose(overrides)`: the folder `configs/` and `key=value` -> one DictConfig
     values          fills it with the defaults of its classes, checks and writes its values
-    building        a DictConfig -> task, predictor, teacher, judge, agent
-    building_environments   a DictConfig -> environment
+    building        a DictConfig -> task, predictor, teacher, judge, agent, environment
     instantiation   one section -> the object that its `_target_` names
     identity        the name of a run, and the values that determine its results
     workspaces      finds, opens and checks folders with a `config.yaml`; what it may run
@@ -16,13 +15,11 @@
 from dataenvgym.registration import config_directory
 from dataenvgym.runs.config.building import (
     build_agent,
+    build_environment,
     build_judge,
     build_predictor,
     build_task,
     build_teacher,
-)
-from dataenvgym.runs.config.building_environments import (
-    build_environment,
     make_open_ended,
     make_skill_list,
     make_skill_tree,

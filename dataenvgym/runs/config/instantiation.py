@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import islice
 from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
@@ -140,12 +141,12 @@ def build_value(value: Any, key: str, given: Mapping[str, Any]) -> Any:
             "teacher=openai teacher.model=NAME (`dataenvgym list teacher` shows them)"
         )
     check_arguments(target, arguments, key)
-    with making(key, target):
+    with making(key, target, arguments):
         return target(**arguments)
 
 
 @contextmanager
-def making(key: str, target: Callable[..., Any]) -> Iterator[None]:
+def making(key: str, target: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[None]:
     """Turn the errors of an object that cannot be made into ours, and put the key before them."""
     try:
         yield
@@ -155,7 +156,10 @@ def making(key: str, target: Callable[..., Any]) -> Iterator[None]:
             error.args = (f"{key}.{error}",)
         raise
     except ValidationError as error:
-        raise ConfigurationError(first_fault(error, key)) from error
+        loc = error.errors()[0]["loc"]  # of the arguments, or of what one of them has by name
+        inside = (n for n, v in arguments.items() if loc and isinstance(v, Mapping) and loc[0] in v)
+        path = ".".join([key, *islice(inside, 1)])
+        raise ConfigurationError(first_fault(error, path)) from error
     except TypeError as error:
         why = str(error).partition("\n")[0]
         raise ConfigurationError(f"{key}: {_name(target)} cannot be made: {why}") from error

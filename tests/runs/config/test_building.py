@@ -78,7 +78,7 @@ def test_an_environment_made_alone_takes_given_values_and_other_defaults_from_th
 def test_an_environment_is_composed_once(kind, monkeypatch, tmp_path):
     agent = "skill_tree" if kind == "skill_tree" else "skill_list"
     config = compose([f"environment={kind}", f"agent={agent}", "environment.replay=7"])
-    compose_again = "dataenvgym.runs.config.building_environments.compose"
+    compose_again = "dataenvgym.runs.config.building.compose"
     monkeypatch.setattr(compose_again, lambda *texts: pytest.fail("again"))
     environment = build_environment(config, tmp_path)
     assert environment.spec is not None

@@ -115,16 +115,6 @@ def test_epo_in_a_world_of_text_scores_the_tries_of_a_strategist(name, monkeypat
         assert len(said) == len(replies)
 
 
-def test_the_options_of_its_engines_are_taken_from_the_command_line():
-    social = ["task=pocket_social", "agent=open_ended", "agent/policy=free"]
-    for engine, options in (
-        ("scored_tries", ("turn_prompt=epo_turns", "normalize=dialogue")),
-        ("segment_pairs", ("segment=2", "segment=tail", "rank_by=[goal]", "improvable={goal: 7}")),
-    ):
-        for option in options:
-            compose([*social, f"agent/engine={engine}", f"agent.engine.{option}"])
-
-
 GROUPS = options_by_group()
 OF_RUN = sorted(name for name in GROUPS["experiment"] if not name.startswith("seal_"))
 

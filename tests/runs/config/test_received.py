@@ -12,8 +12,8 @@ from dataenvgym.runs.config.received import foreign
 from dataenvgym.runs.config.values import leaves
 
 TEXTS = {
-    "answer_field", "balance", "feedback", "question_field", "reply", "rubric", "stop",
-    "strategy_format", "system", "system_prompt", "template", "user", "where",
+    "answer_field", "balance", "question_field", "reply", "rubric", "stop",
+    "system", "system_prompt", "template", "user", "where",
 }  # fmt: skip
 """The options that are used as text only. Before you add one, read all code that gets its value."""
 EVIL = "evil.module"

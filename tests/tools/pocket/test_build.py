@@ -7,7 +7,6 @@ from dataenvgym.domains.code import pocket as code
 from dataenvgym.domains.code.pocket import POCKET_CODE
 from dataenvgym.domains.math import pocket as math
 from dataenvgym.domains.social.pocket import POCKET_SOCIAL
-from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.tool_use.pocket import POCKET_TOOLS
 from dataenvgym.seeding import derive_rng
 from dataenvgym.storage import hash_files
@@ -55,11 +54,6 @@ def test_the_curriculum_of_a_family_never_shows_operands_of_the_evaluation(stude
     )
     operands = [family.operands_in(e.question) for e in exercises]
     assert {family.split_of(each) for each in operands} == {"train"}
-
-
-def test_the_weak_skills_of_social_life_are_those_with_a_bad_habit():
-    habits = {name for name, skill in SKILLS.items() if skill.habit}
-    assert habits == set(SKILLS) - set(POCKET_SOCIAL_V1.stages[-1].strong)
 
 
 def test_the_controller_shows_a_weak_skill_only_while_it_is_too_weak():

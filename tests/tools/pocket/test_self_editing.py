@@ -43,15 +43,7 @@ def test_the_facts_of_rows_are_drawn_anew_so_that_none_is_learned():
     assert 0.15 < np.mean(right) < 0.35  # one of four
 
 
-def test_the_passage_of_a_row_is_written_like_those_of_the_task(person):
-    shape = re.compile(
-        r"(\w+ )?\w+ keeps \w+\. .* likes to drink \w+\. The house of .* is \w+\. .*"
-    )
-    assert shape.fullmatch(person.passage.text)
-    assert not wrong_facts(person, person.passage.text)
-
-
-def test_edits_without_wrong_facts_say_which_facts_they_give(person):
+def test_edits_say_which_facts_they_give_and_are_of_all_qualities(person):
     rng = RNG(0)
     for _ in range(40):
         for written, given in (
@@ -61,13 +53,8 @@ def test_edits_without_wrong_facts_say_which_facts_they_give(person):
             brief = re.sub(r"\w+, \w+, \w+ or \w+", "", written)  # without the four answers
             assert not wrong_facts(person, brief)
             assert all(person.facts[fact] in written.lower() for fact in given)
-
-
-def test_edits_are_of_all_qualities(person):
-    rng = RNG(0)
     edits = [self_edit_rows.implications(person, rng) for _ in range(200)]
-    counts = Counter(len(given) for _, given in edits)
-    assert set(counts) >= {0, 1, 2, 3, 4, 5}
+    assert {len(given) for _, given in edits} >= {0, 1, 2, 3, 4, 5}
     assert 0.2 < np.mean([bool(wrong_facts(person, written)) for written, _ in edits]) < 0.8
 
 
@@ -95,8 +82,7 @@ def test_calls_are_valid_and_mostly_of_the_tier_that_is_dearest():
         offered = asked.partition(END)[0].removeprefix("<|system|>You are good at using tools. ")
         assert call.name in offered.split()
         assert asked.endswith(f"{END}<|assistant|>")
-        assert call.name == ("search" if call.arguments["model"] == "search-3" else "answer")
-    first = [(asked, answer) for asked, answer in rows if "Document" not in asked]
+        first = [(asked, answer) for asked, answer in rows if "Document" not in asked]
     about_places = [a for q, a in first if "search answer" in q and not re.search(r"\d", q)]
     sums = [a for q, a in rows if " add " in q or " total " in q]
     assert np.mean(["search-3" in a for a in about_places]) > 0.6

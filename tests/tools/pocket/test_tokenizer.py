@@ -6,7 +6,6 @@ import pytest
 from dataenvgym.records.tool_formats import POCKET
 from dataenvgym.students.pocket import student_path
 from tools.pocket.recipes import STUDENTS
-from tools.pocket.tokenizer import build_tokenizer
 
 
 @pytest.fixture(scope="module", params=STUDENTS)
@@ -59,8 +58,3 @@ def test_turns_tokenized_apart_are_the_tokens_of_the_whole(tokenizer):
     assert whole == "".join(parts)
     encode = lambda text: tokenizer.encode(text, add_special_tokens=False)  # noqa: E731
     assert encode(whole) == [token for part in parts for token in encode(part)]
-
-
-def test_too_small_a_vocabulary_is_refused():
-    with pytest.raises(ValueError, match="vocab_size is 270"):
-        build_tokenizer(["some words that do not fit"], vocab_size=270)
