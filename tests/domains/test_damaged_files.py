@@ -104,14 +104,8 @@ READERS = {
 
 def places(value, path=()):
     yield path
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, item in items:
+    listed = dict(enumerate(value)) if isinstance(value, list) else value
+    for key, item in listed.items() if isinstance(listed, dict) else ():
         yield from places(item, (*path, key))
 
 

@@ -17,46 +17,41 @@ from tests.processes import python
 
 ADD = CodeProblem(entry_point="f", hidden=[[[1], {}, 2]])
 MIRROR = FewShotProblem(demonstrations=[{"input": [[3, 4]], "output": [[4, 3]]}], input=[[1, 2]])
-PUZZLE = TaskInstance(
-    id="mirror",
-    task="t",
-    instruction=MIRROR.text,
-    answer="2 1",
-    data=MIRROR.model_dump(mode="json"),
-)
 MUG = {
     "house": {"places": {"desk 1": {}}, "things": {"mug 1": {}}, "at": "desk 1"},
     "goal": {"type": "pick", "object": "mug", "target": "desk"},
 }
+
+
+def asked(instruction, answer=None, **fields):
+    return TaskInstance(id="1", task="t", instruction=instruction, answer=answer, **fields)
+
+
 EACH = {  # id: a problem, a right reply, a wrong one
-    "Math": (
-        TaskInstance(id="half", task="t", instruction="1 - 1/2?", answer="\\frac{1}{2}"),
-        "Also ½: #### 0.5",
-        "日本",
-    ),
+    "Math": (asked("1 - 1/2?", "\\frac{1}{2}"), "Also ½: #### 0.5", "日本"),
     "Code": (
-        TaskInstance(id="add", task="t", instruction="Write f.", data=ADD.data()),
+        asked("Write f.", data=ADD.data()),
         "def f(x):\n    return x + 1\n",
         "def f(x):\n    return x\n",
     ),
-    "FewShot": (PUZZLE, "Mirrored:\n2 1", "1 2"),
+    "FewShot": (
+        asked(MIRROR.text, "2 1", data=MIRROR.model_dump(mode="json")),
+        "Mirrored:\n2 1",
+        "1 2",
+    ),
     "Social": (
         instance(sale(least=140, most=100), partner="fair"),
         "[leave]",
         "[action] offer 1 euros",
     ),
-    "Knowledge": (
-        TaskInstance(id="won", task="t", instruction="Topic: S\nWho won?", answer="Denver"),
-        "The Denver.",
-        "日本",
-    ),
+    "Knowledge": (asked("Topic: S\nWho won?", "Denver"), "The Denver.", "日本"),
     "TextWorld": (
-        TaskInstance(id="put", task="t", instruction="Put the mug.", data=MUG),
+        asked("Put the mug.", data=MUG),
         "Thought: It is in my hand.\nAction: put mug 1 in/on desk 1",
         "Action: look",
     ),
     "Orchestrate": (
-        TaskInstance(id="mul", task="t", instruction="1 x 2?", answer="2", skill="product"),
+        asked("1 x 2?", "2", skill="product"),
         '{"name": "answer", "arguments": {"model": "answer-1"}}',
         '{"name": "answer", "arguments": {"model": "answer-4"}}',
     ),

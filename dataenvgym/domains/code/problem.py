@@ -124,9 +124,8 @@ class StdioTest(Model):
 def _spelled_out(value: Any) -> Any:
     """`[args, kwargs, expected]` as the fields of the call."""
     if isinstance(value, list | tuple):
-        if len(value) != 3:
-            raise ValueError(f"a list of {len(value)}, expected [args, kwargs, expected]")
-        return {"kind": "call", "args": value[0], "kwargs": value[1], "expected": value[2]}
+        call = zip(("args", "kwargs", "expected"), value, strict=True)
+        return {"kind": "call", **dict(call)}
     return value
 
 

@@ -35,7 +35,7 @@ from dataenvgym.domains.social.prompts import dialogue, seat_conversation
 from dataenvgym.domains.social.scene import Rules, SceneState
 from dataenvgym.domains.social.scores import Scoring, SeatScores
 from dataenvgym.domains.social.task import SocialTask
-from dataenvgym.errors import ConfigurationError, InvalidActionError
+from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import PredictorInterface, TeacherInterface
 from dataenvgym.records import TaskInstance
 from dataenvgym.records.spaces import ConversationSpace, TextSpace
@@ -183,7 +183,6 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         """Act as the selected seat; None if it is terminated.
 
         Raises:
-            InvalidActionError: for an action that is not text; the environment is unchanged.
             SpeakerError: if a judge gives no verdict. Nothing is scored and the environment is
                 unchanged; the same step asks the judge again.
         """
@@ -191,8 +190,6 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         if self.terminations[agent]:
             self._was_dead_step(action)
             return
-        if not self.action_spaces[agent].contains(action):
-            raise InvalidActionError(f"the action is {action!r}, expected Unicode text (str)")
         texts = {**self._texts, _seat_of(agent): action}
         if self._waiting:
             self._cumulative_rewards[agent] = 0.0

@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Model
 from dataenvgym.records.model import Text
@@ -116,15 +115,7 @@ def judge_character(
 
 
 def overall(scores: Mapping[str, float]) -> float | None:
-    """The mean of the seven dimensions; None if one of them has no score.
-
-    Raises:
-        EvaluationError: for a score outside its range.
-    """
-    for name, score in scores.items():
-        low, high = DIMENSIONS[name].low, DIMENSIONS[name].high
-        if not low <= score <= high:
-            raise EvaluationError(f"the score of {name!r} is {score}, expected {low} to {high}")
+    """The mean of the seven dimensions; None if one of them has no score."""
     if scores.keys() != DIMENSIONS.keys():
         return None
     return fsum(scores.values()) / len(DIMENSIONS)

@@ -8,6 +8,7 @@ are strangers. `sotopia_dump` reads and writes all three in Sotopia's JSON.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -254,25 +255,25 @@ class Scene(Model):
 
     @model_validator(mode="after")
     def _seats_agree(self) -> Self:
-        for field in ("ages", "occupations"):
-            if (given := len(getattr(self, field))) not in (0, self.seats):
-                raise ValueError(f"{field} has {given} entries, expected one for each seat")
-        for cast in self.casts:
-            if len(set(cast)) != self.seats:
-                raise ValueError(f"casts has {list(cast)}, expected one character for each seat")
+        things = self.swap.things if self.swap else ()
         seats = [secret.seat for secret in self.secrets]
         seats += [seat for required in self.required for seat in (required.seat, *required.to)]
-        seats += [self.deal.seller, self.deal.buyer] if self.deal else []
-        for thing in self.swap.things if self.swap else ():
-            seats.append(thing.owner)
-            if len(thing.values) != self.seats:
-                raise ValueError(
-                    f"{thing.name!r} has {len(thing.values)} values, expected one for each seat"
-                )
+        seats += [*(self.deal.parties if self.deal else ()), *(thing.owner for thing in things)]
+        lists: dict[str, Sequence[Any]] = {"ages": self.ages, "occupations": self.occupations}
+        lists |= {f"{thing.name!r}, values": thing.values for thing in things}
+        lists |= {f"casts, {cast}": tuple({*cast}) for cast in self.casts}
+        optional = ("ages", "occupations")
+        faults = [
+            f"{name} has {len(of)} entries, expected one for each seat"
+            for name, of in lists.items()
+            if len(of) != self.seats and (of or name not in optional)
+        ]
         if any(seat >= self.seats for seat in seats):
-            raise ValueError(f"seat {max(seats)} is named, the last one is {self.seats - 1}")
+            faults.append(f"seat {max(seats)} is named, the last one is {self.seats - 1}")
         if self.deal and self.deal.seller == self.deal.buyer:
-            raise ValueError("deal has one seat that sells to itself")
+            faults.append("deal has one seat that sells to itself")
+        if faults:
+            raise ValueError(faults[0])
         return self
 
 

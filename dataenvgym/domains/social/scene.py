@@ -215,7 +215,7 @@ class SceneState:
     def after(
         self, actions: Mapping[int, Action], notes: Mapping[int, str] | None = None
     ) -> SceneState:
-        """The scene one turn later.
+        """The scene one turn later; it is not over.
 
         The action of a seat whose turn it is not is not recorded. An action with invalid recipients
         is not recorded either: its seat gets a note. So does the seat of an action that looks like
@@ -224,12 +224,7 @@ class SceneState:
         Args:
             actions: of the seats; seats without an action do nothing.
             notes: messages from the scene to single seats in this turn.
-
-        Raises:
-            ValueError: if the scene is over.
         """
-        if self.ending is not None:
-            raise ValueError(f"the scene is over: {self.ending}")
         events = [Event(self.n_turns, s, note=text) for s, text in (notes or {}).items()]
         gone = tuple(seat for seat in self.cast.seats if seat not in self.present)
         left: set[int] = set()

@@ -55,10 +55,17 @@ class SotopiaJudge:
     """
 
     def __init__(self, where: str | Path) -> None:
-        folder = _package(where)
-        self._template, self._instruction = _question_parts(_tree(folder / _EVALUATORS))
-        dimensions = _dimensions_model(_tree(folder / _DIMENSIONS), folder / _DIMENSIONS)
-        self._dimensions = dimensions
+        spec = importlib.util.find_spec(INSTALLED) if str(where) == INSTALLED else None
+        installed = list((spec and spec.submodule_search_locations) or ())
+        folder = Path(installed[0]) if installed else Path(where).expanduser() / INSTALLED
+        asks, scores = (_tree(folder / name) for name in (_EVALUATORS, _DIMENSIONS))
+        try:
+            self._template, self._instruction = _question_parts(asks)
+            self._dimensions = dimensions = _dimensions_model(scores)
+        except (LookupError, ValueError, StopIteration) as error:
+            raise ConfigurationError(
+                f"the judge in {folder} is not in the form of Sotopia's commit a0aaafb: {error!r}"
+            ) from error
         self.verdict: type[BaseModel] = create_model(
             f"EvaluationForAgents[{dimensions.__name__}]",
             __base__=_Strict,
@@ -155,25 +162,12 @@ def _plain(text: str) -> str:
 # --- reading Sotopia's sources --------------------------------------------------------------------
 
 
-def _package(where: str | Path) -> Path:
-    """The folder of Sotopia's package."""
-    if str(where) == INSTALLED:
-        spec = importlib.util.find_spec(INSTALLED)
-        folders = list((spec and spec.submodule_search_locations) or ())
-        if not folders:
-            raise ConfigurationError(
-                "judge_prompt is 'sotopia', and that package is not installed: pip install sotopia,"
-                " or give the folder of a clone of https://github.com/sotopia-lab/sotopia"
-            )
-        return Path(folders[0])
-    return Path(where).expanduser() / INSTALLED
-
-
 def _tree(path: Path) -> ast.Module:
     if not path.is_file():
         raise ConfigurationError(
             f"judge_prompt needs Sotopia's sources, and there is no {path}: give 'sotopia' for the "
-            "installed package, or the folder of a clone of https://github.com/sotopia-lab/sotopia"
+            "installed package (pip install sotopia), or the folder of a clone of "
+            "https://github.com/sotopia-lab/sotopia"
         )
     return parse(path.read_text(encoding="utf-8"))
 
@@ -209,32 +203,24 @@ def _question_parts(tree: ast.Module) -> tuple[str, list[Part]]:
             and [ast.unparse(target) for target in node.targets] == ["agent_instruction"]
         ):
             read(node.value)
-    if len(template) != 1 or not parts:
-        raise ConfigurationError(
-            f"Sotopia's {_EVALUATORS} has {len(template)} templates and {len(parts)} parts of a "
-            "sentence on the agents, expected one template: its judge has changed since commit "
-            "a0aaafb"
-        )
-    return str(template[0]), parts
+    (text,) = template
+    if not parts:
+        raise ValueError("no sentence on the agents")
+    return str(text), parts
 
 
-def _dimensions_model(tree: ast.Module, path: Path) -> type[BaseModel]:
+def _dimensions_model(tree: ast.Module) -> type[BaseModel]:
     """The model of an agent's scores: `SotopiaDimensions`, with its score classes."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     checks = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    try:
-        of = classes["SotopiaDimensions"]
-        models: dict[str, type[BaseModel]] = {}
-        fields: dict[str, Any] = {}
-        for name, kind, about in _fields(of):
-            if kind not in models:
-                models[kind] = _score_model(classes[kind], checks)
-            fields[name] = (models[kind], Field(description=about))
-        return create_model(of.name, __base__=_Strict, __doc__=ast.get_docstring(of), **fields)
-    except (KeyError, ValueError, StopIteration) as error:
-        raise ConfigurationError(
-            f"{path} has no dimensions in the form of Sotopia's commit a0aaafb: {error!r}"
-        ) from error
+    of = classes["SotopiaDimensions"]
+    models: dict[str, type[BaseModel]] = {}
+    fields: dict[str, Any] = {}
+    for name, kind, about in _fields(of):
+        if kind not in models:
+            models[kind] = _score_model(classes[kind], checks)
+        fields[name] = (models[kind], Field(description=about))
+    return create_model(of.name, __base__=_Strict, __doc__=ast.get_docstring(of), **fields)
 
 
 def _score_model(of: ast.ClassDef, checks: dict[str, ast.FunctionDef]) -> type[BaseModel]:

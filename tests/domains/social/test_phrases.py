@@ -2,7 +2,6 @@
 
 import random
 import re
-import time
 import unicodedata
 
 import pytest
@@ -113,17 +112,3 @@ def test_a_whole_message_has_no_other_words():
         assert is_whole(text, ["x", "take 4 coins"])
     for text in ("Take 4 coins?", "Do not take 4 coins.", '"Take 4 coins."', "Take 4 coins, or 5."):
         assert not is_whole(text, ["x", "take 4 coins"])
-
-
-def test_phrases_are_found_in_linear_time():
-    phrases = ["close soon", "i test it", f"{'ab ' * 40}c"]
-    parts = (
-        "<", "<a", "<a ", "*", " ", "a ", "close ", "c-l-o-s-e ", "\u200b", "\u0301", "_<b>",
-        "<!--", "<!-- <b", "&", "&#1", "ab",
-    )  # fmt: skip
-    for part in parts:
-        text = part * (100_000 // len(part))
-        began = time.process_time()
-        assert not mentions([text], phrases)
-        assert not is_whole(text, phrases)
-        assert time.process_time() - began < 2, part

@@ -57,15 +57,6 @@ def test_a_scene_is_stored_with_words_and_scores_and_gives_events_as_it_runs(sto
     assert events[3]["why"] == "fewer than two are left"
 
 
-def test_a_judge_that_fails_leaves_the_dialogue_and_no_scores(store):
-    (completed,) = played(modeled(judge("I like it.")), store, [instance(scene())], "Hello.")
-    assert completed.fault == "judge"
-    kept = store.get(EPISODES, store.ids(EPISODES)[0])
-    assert kept.scores == ()
-    assert len(kept.turns) == 3
-    assert [e.event["event"] for e in store.events("mine")][-2:] == ["ended", "failed"]
-
-
 def test_a_scene_that_breaks_off_leaves_no_episode(store):
     (completed,) = played(modeled(partner=""), store, [instance(sale())], "Hello.")
     assert completed.fault == "partner"
