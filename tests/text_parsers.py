@@ -23,7 +23,7 @@ from dataenvgym.domains.knowledge.self_edits import train_sequences
 from dataenvgym.domains.math import reasoning_gym
 from dataenvgym.domains.math.domain import MathDomain
 from dataenvgym.domains.math.pocket import PocketMathTask, solve
-from dataenvgym.domains.social import SocialTask, procedural_problem
+from dataenvgym.domains.social import SocialTask, procedural
 from dataenvgym.domains.social.actions import read_action
 from dataenvgym.domains.social.pocket import PocketSocialTask
 from dataenvgym.domains.social.problem import SocialProblem
@@ -275,7 +275,7 @@ PARSERS: dict[str, Parser] = {
     "strategy": Strategies().read,
     "scenes": utterance(stepping(scenes, rules_of)),
     "pocket scenes": utterance(stepping(social, rules_of)),
-    "question of a scene": lambda text: procedural_problem._LAST_SENTENCE.fullmatch(text),
+    "question of a scene": lambda text: procedural._LAST_SENTENCE.fullmatch(text),
     "scene of a teacher": read_scene,
     "scene in a message": lambda text: is_transcript(text, text),
     "phrase mentioned": lambda text: mentions([text], ["in the mill"]),

@@ -8,7 +8,7 @@ that failed gives no score, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import fsum
@@ -16,10 +16,8 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from dataenvgym.interfaces import Ask, Reply
 from dataenvgym.records import Model
 from dataenvgym.records.model import Text
-from dataenvgym.tasks.judging import panel_ask, question
 
 
 @dataclass(frozen=True)
@@ -71,47 +69,6 @@ class DimensionVerdict(Model):
 
 Given = Mapping[str, Mapping[str, tuple[float, str]]]
 """By judge and dimension, the score and the reason."""
-
-
-def judge_character(
-    *,
-    who: str,
-    profile: str,
-    scene: str,
-    dialogue: str,
-    others: str = "",
-    dimensions: Sequence[str] = tuple(DIMENSIONS),
-    judges: Sequence[str] = ("judge",),
-    **asking: Any,
-) -> Generator[Ask, Reply, tuple[Given, Mapping[str, str]]]:
-    """Ask judges to score a character: `yield from` it in a task environment.
-
-    Args:
-        who: its name.
-        profile: all true facts about it, as text.
-        scene: the situation, and how the characters know each other.
-        dialogue: the words and actions (see `judging.dialogue_text`).
-        others: all true facts about the other characters.
-        judges: the names of the speakers to ask.
-        asking: further arguments of `judge_ask`.
-
-    Returns:
-        the scores, and the reasons of the judges without a verdict.
-    """
-    asks = "\n".join(
-        f"- {n} ({DIMENSIONS[n].low} to {DIMENSIONS[n].high}): {DIMENSIONS[n].asks}"
-        for n in dimensions
-    )
-    verdict = dimensions_verdict(tuple(dimensions))
-    texts = {"profile": profile, "others": others, "scene": scene, "dialogue": dialogue}
-    values = {"who": who, "dimensions": asks}
-    asked = question("social_dimensions", verdict, data=texts, values=values)
-    judged = yield from panel_ask(asked, verdict, who=judges, **asking)
-    given = {
-        judge: {n: (float((one := getattr(of, n)).score), one.reason) for n in dimensions}
-        for judge, of in judged.verdicts.items()
-    }
-    return given, judged.unscored
 
 
 def overall(scores: Mapping[str, float]) -> float | None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dataenvgym.domains.social.environment import PlayOptions
-from dataenvgym.domains.social.procedural import ProceduralDomain, ProceduralScenes
-from dataenvgym.domains.social.procedural_problem import TURN_LIMIT
+from dataenvgym.domains.social.procedural import TURN_LIMIT, ProceduralDomain, ProceduralScenes
 from dataenvgym.domains.social.scene import Rules, TurnLimit
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.options import takes

@@ -53,7 +53,7 @@ class ProceduralSkill(OperandSkill):
 
     Attributes:
         gold: the strategies that earn the whole goal score, turn by turn (see
-            `procedural_problem.MOVES`).
+            `procedural.MOVES`).
         others: strategies that can be followed in such a scene, and earn less.
         scene: the outcomes that score it, from the operands and a generator seeded by them.
         partner: the manner of the other characters (see `scripted_partners`).

@@ -25,7 +25,7 @@ from dataenvgym.domains.social.evaluators import (
     DIMENSIONS,
     DimensionName,
     Given,
-    judge_character,
+    dimensions_verdict,
     overall,
 )
 from dataenvgym.domains.social.profiles import Deal, RequiredUtterance, Scene, Swap
@@ -34,7 +34,7 @@ from dataenvgym.domains.social.scene import SceneState, bargains_of
 from dataenvgym.domains.social.sotopia_judge import SotopiaJudge
 from dataenvgym.errors import SpeakerError
 from dataenvgym.interfaces import Ask, Reply, SamplingParameters
-from dataenvgym.tasks.judging import Judged, dialogue_text, panel_ask
+from dataenvgym.tasks.judging import Judged, dialogue_text, panel_ask, question
 from dataenvgym.tasks.words import plain
 
 _EMPHASIS = dict.fromkeys(map(ord, "*_`~"))
@@ -169,15 +169,7 @@ class Scoring:
                 given = {name: scores for name, scores in all_given.items() if scores is not None}
                 unscored = whole.unscored or dict.fromkeys(all_given, f"no scores for {who}")
             elif names:
-                given, unscored = yield from judge_character(
-                    who=who,
-                    profile=profile_text(cast, seat),
-                    others="\n\n".join(profile_text(cast, s) for s in cast.seats if s != seat),
-                    scene=situation_text(cast.scene),
-                    dialogue=dialogue_text(dialogue(state)) or "(Nobody did anything.)",
-                    dimensions=names,
-                    judges=self.judges,
-                )
+                given, unscored = yield from self._judged(state, seat, names)
             if names and not given:
                 name, reason = next(iter(unscored.items()))
                 raise SpeakerError(f"{name}: {reason}")
@@ -190,6 +182,28 @@ class Scoring:
             reasons = [f"{who}, {n} ({j}): {s[n][1]}" for n in names for j, s in given.items()]
             found[seat] = SeatScores(ordered, by_judge, "\n".join(reasons))
         return found
+
+    def _judged(
+        self, state: SceneState, seat: int, names: Sequence[str]
+    ) -> Generator[Ask, Reply, tuple[Given, Mapping[str, str]]]:
+        """The judges' scores of a seat, and why some judges gave no verdict."""
+        cast, verdict = state.cast, dimensions_verdict(tuple(names))
+        texts = {
+            "profile": profile_text(cast, seat),
+            "others": "\n\n".join(profile_text(cast, s) for s in cast.seats if s != seat),
+            "scene": situation_text(cast.scene),
+            "dialogue": dialogue_text(dialogue(state)) or "(Nobody did anything.)",
+        }
+        of = [(name, DIMENSIONS[name]) for name in names]
+        asks = "\n".join(f"- {name} ({d.low} to {d.high}): {d.asks}" for name, d in of)
+        values = {"who": cast.names[seat], "dimensions": asks}
+        asked = question("social_dimensions", verdict, data=texts, values=values)
+        judged = yield from panel_ask(asked, verdict, who=self.judges)
+        given = {
+            judge: {n: (float((one := getattr(found, n)).score), one.reason) for n in names}
+            for judge, found in judged.verdicts.items()
+        }
+        return given, judged.unscored
 
     def of_seat(self, state: SceneState, seat: int) -> Generator[Ask, Reply, SeatScores]:
         """Score one seat, as `of_seats` does."""

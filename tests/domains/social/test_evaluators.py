@@ -7,17 +7,16 @@ import pytest
 from dataenvgym.domains.social.evaluators import (
     DIMENSIONS,
     dimensions_verdict,
-    judge_character,
     overall,
 )
+from dataenvgym.domains.social.scores import Scoring
 from dataenvgym.interfaces import Reply
 from dataenvgym.tasks.judging import Unscored, dialogue_text, read_verdict
 from dataenvgym.tasks.judging.turns import judge_turns, turns_verdict
+from tests.domains.social.social_scenes import played, sale, state
 
 BEST = {name: dimension.high for name, dimension in DIMENSIONS.items()}
 DIALOGUE = dialogue_text([("Ann", "I want 10."), ("Bob", "7?"), ("Ann", "[2] Bob:\n  I give 10.")])
-CHARACTER = {"who": "Ann", "profile": "Ann sells a bike.", "scene": "A market."}
-CHARACTER |= {"dialogue": DIALOGUE}
 
 
 def reply(scores):
@@ -59,27 +58,23 @@ def test_a_score_out_of_its_range_is_refused(name):
         assert f"{name}.score" in str(read_verdict(reply({name: score}), verdict))
 
 
-def test_judges_score_a_character_and_are_combined():
-    worse = {**BEST, "goal": 4}
-    two = {**CHARACTER, "judges": ("judge", "second")}
-    (found, _), asks = answered(judge_character(**two), reply(BEST), reply(worse))
+def test_judges_score_the_dimensions_without_a_rule_and_their_mean_counts():
+    over = played(state(deal=sale().deal), "I want 10.", "[2] Ann:\n  I give 10.")
+    dimensions = tuple(DIMENSIONS)
+    scoring = Scoring(dimensions=dimensions, judges=("judge", "second"))
+    judged = {name: high for name, high in BEST.items() if name != "goal"}
+    best, worse = reply(judged), reply({**judged, "knowledge": 4})
+    found, asks = answered(scoring.of_seat(over, 1), best, worse)
     assert [ask.who for ask in asks] == ["judge", "second"]
-    assert {j: of["goal"] for j, of in found.items()} == {"judge": (10, "so"), "second": (4, "so")}
+    assert found.by_judge["knowledge"] == {"judge": 10, "second": 4}
+    assert (found.scores["knowledge"], found.scores["goal"]) == (7, 0)
     asked = asks[0].conversation[-1].content
     assert "- secret (-10 to 0): " in asked
-    assert asked.count("\n[2] Bob:") == 1  # Ann's words are indented
-    flattery = reply({**BEST, "goal": 11})
-    asking = judge_character(**two, retries=0)
-    (found, unscored), _ = answered(asking, flattery, reply(BEST))
-    assert found["second"] == {name: (high, "so") for name, high in BEST.items()}
-    assert "no usable verdict" in unscored["judge"]
-
-
-def test_only_the_dimensions_without_a_rule_are_judged():
-    asking = judge_character(**CHARACTER, dimensions=("knowledge", "believability"))
-    (found, _), (ask,) = answered(asking, reply({"believability": 9, "knowledge": 1}))
-    assert found["judge"] == {"believability": (9, "so"), "knowledge": (1, "so")}
-    assert "secret" not in ask.conversation[-1].content
+    assert "- goal (" not in asked
+    assert asked.count("\n[2] ") == 1  # Bob's words are indented
+    flattery = [reply({**judged, "knowledge": 11})] * 3
+    found, _ = answered(scoring.of_seat(over, 1), *flattery, worse)
+    assert found.by_judge["knowledge"] == {"second": 4}
 
 
 def named(*turns):

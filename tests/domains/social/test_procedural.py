@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dataenvgym.domains.social.pocket import POCKET_SOCIAL
-from dataenvgym.domains.social.procedural_problem import MOVES
+from dataenvgym.domains.social.procedural import MOVES
 from dataenvgym.domains.social.procedural_skills import SKILLS
 from dataenvgym.domains.social.scores import rule_scores
 
