@@ -85,8 +85,8 @@ def measure(name: str, seeds: Sequence[int], folder: Path, *, ceiling: bool) -> 
     result = study("policies", {IGNORES: ignores, FITS: fits}, seeds)
     gold = study(GOLD, {GOLD: "agent=gold"}, seeds[:1]).strategies[0] if ceiling else None
     run = next(folder.glob(f"{name}-policies/**/{result.strategies[0].seeds[0].run}"))
-    base = IterationFiles(run / "iterations", 0).read_result().val_score_by_skill
-    return Measured(name, result, gold, base)
+    report = IterationFiles(run / "iterations", 0).read_result().report
+    return Measured(name, result, gold, {skill.skill: skill.score for skill in report.skills})
 
 
 COLUMNS = (
