@@ -107,15 +107,6 @@ def test_concurrency_is_reached_and_never_exceeded(server, connect):
     assert server.most_at_once == 3
 
 
-def test_thousands_may_queue_up(server, connect):
-    server.respond = never
-    client = connect(concurrency=2)
-    futures = [client.submit(say(str(n)), GREEDY, model="m") for n in range(20_000)]
-    client.close()
-    assert all(isinstance(f.result(SOON), Failure) for f in futures)
-    assert server.most_at_once <= 2
-
-
 CUT = {"finish_reason": "length"}
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 BROKEN = {"function": {"name": "f", "arguments": '{"q'}}

@@ -22,7 +22,6 @@ from dataenvgym.students.predictors.vllm import VllmPredictor
 from dataenvgym.teachers import StudentTeacher, Teacher, count_malformed
 from dataenvgym.teachers.budget import (
     TeacherUsage,
-    begun_file,
     read_usage,
     usage_file,
 )
@@ -409,16 +408,6 @@ def test_a_kill_neither_makes_requests_free_nor_gives_them_back(server, teach, t
     usage = read_usage(tmp_path)
     assert (usage.requests, usage.unanswered, usage.failed, usage.cost) == (9, 6, 0, None)
     assert usage.prompt_tokens == 30
-
-
-def test_a_budget_in_money_holds_after_a_kill_too(server, teach, tmp_path):
-    server.answer(lambda payload: "yes", tokens=(10, 5))  # 60 millionths of a dollar
-    options = {"directory": tmp_path, "price": PRICE, "max_cost": 0.0002, "concurrency": 1}
-    ask(teach(**options), numbers(2))
-    with begun_file(tmp_path).open("ab") as stream:
-        stream.write(b"..")  # as if killed
-    outcomes = ask(teach(**options), numbers(10))
-    assert [isinstance(o, Reply) for o in outcomes] == [True] * 2 + [False] * 8
 
 
 def test_a_key_that_is_refused_is_asked_once_and_written_down(server, teach, tmp_path):

@@ -60,24 +60,33 @@ def chosen(seen, seed=0, count=10, **options) -> dict[str | None, int]:
 
 
 THREE = completed("b", 8, 2) + completed("a", 1, 3) + completed("c", 4, 4)
+COMMON, WEAKEST = {"choose": "most_common"}, {"choose": "highest_error"}
+TIE = completed("b", 2, 2) + completed("a", 2, 2)
+CHOSEN = [
+    (THREE, COMMON, {"b": 10}),
+    (TIE, COMMON, {"a": 10}),
+    (THREE + completed("a", 0, 0, n_errors=20), COMMON, {"b": 10}),
+    (THREE, WEAKEST, {"a": 10}),
+    (TIE, WEAKEST, {"a": 10}),
+    (THREE, WEAKEST | {"skills": 2, "floor": 0}, {"a": 6, "c": 4}),  # errors of .75 and .5
+    (THREE, {"choose": "random_below", "below": 0.5}, {"a": 10}),  # .5 is not under .5
+    (THREE, {"choose": "random_below", "below": 0.2}, {"a": 10}),  # the weakest, without any
+    (THREE, {"per_skill": 4}, {"a": 4, "b": 4, "c": 4}),
+    (THREE, {"per_error": 2}, {"a": 6, "b": 4, "c": 8}),
+    (THREE, {"per_error": 2, "most_per_skill": 5}, {"a": 5, "b": 4, "c": 5}),
+    (THREE, {"most_per_skill": 5}, {"a": 5, "b": 2, "c": 3}),  # shares are cut too
+    (THREE, WEAKEST | {"per_skill": 4}, {"a": 4}),
+]
 
 
-def test_the_most_common_skill_is_the_one_with_the_most_instances():
-    assert chosen(THREE, choose="most_common") == {"b": 10}
-    assert chosen(completed("b", 1, 1) + completed("a", 1, 1), choose="most_common") == {"a": 10}
-    failed_often = THREE + completed("a", 0, 0, n_errors=20)
-    assert chosen(failed_often, choose="most_common") == {"b": 10}
+@pytest.mark.parametrize(("seen", "options", "expected"), CHOSEN)
+def test_the_options_say_which_skills_get_how_many_records(seen, options, expected):
+    assert chosen(seen, **options) == expected
 
 
-def test_the_skill_of_the_highest_error_is_the_one_with_the_lowest_accuracy():
-    assert chosen(THREE, choose="highest_error") == {"a": 10}
-    assert chosen(completed("b", 1, 1) + completed("a", 2, 2), choose="highest_error") == {"a": 10}
-
-
-def test_several_chosen_skills_share_by_their_weakness():
-    # errors of .75 and .5, so that 3 : 2 of the records
-    assert chosen(THREE, choose="highest_error", skills=2, floor=0) == {"a": 6, "c": 4}
-    assert chosen(THREE, choose="most_common", skills=9) == chosen(THREE)
+def test_two_numbers_of_records_are_refused():
+    with pytest.raises(ConfigurationError, match="per_skill"):
+        SkillListPolicy(per_skill=1, per_error=2)
 
 
 def test_random_below_draws_among_the_skills_under_the_threshold():
@@ -86,21 +95,6 @@ def test_random_below_draws_among_the_skills_under_the_threshold():
     assert all(sum(plan.values()) == 10 and len(plan) == 1 for plan in drawn)
     assert 15 < sum("a" in plan for plan in drawn) < 45
     assert drawn == [chosen(THREE, seed, choose="random_below", below=0.6) for seed in range(60)]
-    assert chosen(THREE, choose="random_below", below=0.5) == {"a": 10}  # .5 is not under .5
-
-
-def test_random_below_takes_the_weakest_skill_where_none_is_under_the_threshold():
-    assert chosen(THREE, choose="random_below", below=0.2) == {"a": 10}
-
-
-def test_a_number_for_each_skill_or_each_error_replaces_the_shares():
-    assert chosen(THREE, per_skill=4) == {"a": 4, "b": 4, "c": 4}
-    assert chosen(THREE, per_error=2) == {"a": 6, "b": 4, "c": 8}
-    assert chosen(THREE, per_error=2, most_per_skill=5) == {"a": 5, "b": 4, "c": 5}
-    assert chosen(THREE, most_per_skill=5) == {"a": 5, "b": 2, "c": 3}  # shares are cut too
-    assert chosen(THREE, choose="highest_error", per_skill=4) == {"a": 4}
-    with pytest.raises(ConfigurationError, match="per_skill"):
-        SkillListPolicy(per_skill=1, per_error=2)
 
 
 def test_open_ended_gives_each_error_its_number_and_right_answers_none():

@@ -1,12 +1,11 @@
 """Skills that a teacher discovers, well or badly."""
 
-import json
 from itertools import count
 
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from dataenvgym.agents.skills import DiscoveredSkills, read_catalog
+from dataenvgym.agents.skills import DiscoveredSkills
 from dataenvgym.domains.math.pocket import SKILLS, PocketMathTask
 from dataenvgym.errors import BudgetSpentError, ConfigurationError
 from dataenvgym.records import TaskInstance
@@ -131,17 +130,6 @@ def test_without_budget_an_unseen_question_has_the_label_of_the_most_similar_one
     assert adjusted_rand_score([i.skill for i in test], found) > 0.8
     again = discovered(KeywordTeacher(budget=0), task, directory=tmp_path)
     assert [label.skill for label in again.label(test)] == found
-
-
-def test_a_resumed_run_does_not_ask_again(task, tmp_path):
-    first = discovered(KeywordTeacher(), task, directory=tmp_path)
-    labels = first.label(task.instances)
-    idle = KeywordTeacher(budget=0)
-    again = discovered(idle, task, directory=tmp_path)
-    assert again.label(task.instances) == labels
-    assert idle.asked == []
-    assert json.loads((tmp_path / "skills.json").read_text())["method"] == "discovered"
-    assert read_catalog(tmp_path).options["skills"] == 20
 
 
 def test_a_prompt_without_the_problems_is_refused(task):
