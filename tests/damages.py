@@ -6,7 +6,7 @@ from pathlib import Path
 from dataenvgym.errors import DataEnvGymError
 
 
-def damages(data: bytes) -> list[bytes | None]:
+def damages(data: bytes, *, is_marked: bool = True) -> list[bytes | None]:
     """A file's contents after damages of all kinds; None is a missing file."""
     lines = data.splitlines(keepends=True)
     found: list[bytes | None] = [
@@ -14,14 +14,17 @@ def damages(data: bytes) -> list[bytes | None]:
         b"".join(lines[:-1]), data + b"{", b"null\n", b'{"row": 0}\n', b"\xff\n", _flipped(data, 0),
     ]  # fmt: skip
     found += [_flipped(data, len(data) * i // 8) for i in (1, 2, 3, 5, 6, 7)]
-    return [one for one in found if one != data]
+    unseen = (
+        [data] if is_marked else [data, *(_flipped(data, len(data) * i // 8) for i in range(8))]
+    )
+    return [one for one in found if one not in unseen]
 
 
 def _flipped(data: bytes, place: int) -> bytes:
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :] if data else b"x"
 
 
-def after_damages(directory, resume, result, *, each=None, without=()):
+def after_damages(directory, resume, result, *, each=None, without=(), unmarked=()):
     """Resume a workspace after each damage to each of its files.
 
     Args:
@@ -29,6 +32,7 @@ def after_damages(directory, resume, result, *, each=None, without=()):
         result: what must be as in an undisturbed one, or the damaged file is refused by name.
         each: so many damages of each file, of other kinds for each file; None for all.
         without: names of files to leave alone.
+        unmarked: names of files in which a single changed bit may go unnoticed.
 
     Returns:
         Lines about wrong outcomes, and how many damages were healed and refused.
@@ -42,7 +46,8 @@ def after_damages(directory, resume, result, *, each=None, without=()):
     wrong, healed, refused = [], 0, 0
     files = sorted(p.relative_to(begun) for p in begun.rglob("*") if p.is_file())
     for number, name in enumerate(n for n in files if n.name not in without):
-        kinds = list(enumerate(damages((begun / name).read_bytes())))
+        data = (begun / name).read_bytes()
+        kinds = list(enumerate(damages(data, is_marked=name.name not in unmarked)))
         kinds = kinds[number % len(kinds) :] + kinds[: number % len(kinds)]
         for kind, data in kinds[:each]:
             shutil.copytree(begun, directory)

@@ -54,6 +54,17 @@ COMMANDS = {
     ),
 }  # fmt: skip
 
+SMALL_REAL = (*SIZES, "episode.iterations=2", "agent.records_per_iteration=12", "name=x")
+REAL = {
+    "real": ("run", "--plain", *SMALL_REAL, "agent=skill_list", "environment.replay=5"),
+    "real_tree": ("run", "--plain", *SMALL_REAL, "agent=skill_tree"),
+    "real_study": (
+        "study", "--plain", "--name", "x", "--no-bounds", "--workers", "2", *SMALL_REAL[:-1],
+        "agent=random,skill_list",
+    ),
+}  # fmt: skip
+"""With the student and the trainer in this process, or in two processes: only for SIGKILL."""
+
 
 class Killed(BaseException):
     """Stands for SIGKILL."""
@@ -150,16 +161,19 @@ def test_an_interrupted_command_given_again_ends_as_an_undisturbed_one(faults, k
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", COMMANDS)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", [*COMMANDS, *REAL])
 def test_a_command_ended_by_sigkill_ends_as_an_undisturbed_one(faults, kind):
-    n = faults.command(COMMANDS[kind])
+    n = faults.command((COMMANDS | REAL)[kind])
     expected = without_pictures()
+    is_real = any(name.endswith("adapter_model.safetensors") for name in expected)
+    assert is_real == kind.startswith("real")
     forget()
     for left in random.Random(kind).choices(range(n), k=3):
         program = f"from tests.test_interruptions import die; die({kind!r}, {left})"
         ended = python("-c", program).returncode
         assert ended in (0, -signal.SIGKILL)
-    faults.command(COMMANDS[kind])
+    faults.command((COMMANDS | REAL)[kind])
     assert without_pictures() == expected
 
 
@@ -173,4 +187,4 @@ def die(kind, left):
     sys.path.insert(0, ".")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Faults, "kill", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        Faults(patch).command(COMMANDS[kind], left)
+        Faults(patch).command((COMMANDS | REAL)[kind], left)

@@ -1,19 +1,15 @@
 """The adaptation server in a thread, with a student by rule."""
 
 import json
-import os
 import re
-import shlex
 import shutil
-import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from socket import SO_REUSEADDR, SOL_SOCKET, create_connection, socket
+from socket import create_connection
 from urllib.parse import urlsplit
 
 import pytest
@@ -307,41 +303,13 @@ def test_a_request_that_does_not_arrive_in_time_is_cut_off(student, tmp_path, mo
         assert answer.result(60)[0] == 200  # it has waited for longer
 
 
-def on_the_page():
-    """The first command, the first request, how it is sent, and its answer."""
+def test_the_first_request_of_the_page_has_the_answer_on_the_page(tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "self_editing.md").read_text()
     section = page.partition("## Adaptation server\n")[2]
     command, *_ = re.findall(r"^    (dataenvgym .+)$", section, re.MULTILINE)
-    sent, *_ = re.findall(r"^    (curl .+)$", section, re.MULTILINE)
-    request = re.search(r'^```json title="request.json"\n(.*?)^```', section, re.M | re.DOTALL)[1]
-    answer = re.search(r"^```json\n(.*?)^```", section, re.M | re.DOTALL)[1]
-    return command, request, sent, json.loads(answer)
-
-
-@pytest.mark.slow
-def test_the_first_command_of_the_page_answers_its_first_request_as_printed(tmp_path):
-    command, request, sent, expected = on_the_page()
-    with socket() as free:
-        free.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-        try:
-            free.bind(("127.0.0.1", urlsplit(shlex.split(sent)[1]).port))
-        except OSError:
-            pytest.skip("the port of the page is in use")
-    (tmp_path / "request.json").write_text(request)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    here = {"cwd": tmp_path, "env": {**os.environ, "PATH": path}, "text": True}
-    with subprocess.Popen(shlex.split(command), stderr=subprocess.PIPE, **here) as server:
-        try:
-            assert " is at http" in server.stderr.readline()
-            said = subprocess.check_output(shlex.split(sent), timeout=60, **here)
-        finally:
-            server.terminate()
-    assert json.loads(said) == expected
-
-
-def test_the_first_request_of_the_page_has_the_answer_on_the_page(tmp_path, monkeypatch):
-    command, request, _, expected = on_the_page()
-    request = json.loads(request)
+    request, expected, *_ = map(
+        json.loads, re.findall(r"^```json.*?\n(.*?)^```", section, re.M | re.S)
+    )
     config = compose(command.split()[2:])
     task = build_task(config)
     monkeypatch.setattr("tests.adaptation.test_server.TASK", task)
@@ -426,15 +394,6 @@ def test_stopping_refuses_what_waits_with_an_error(student, tmp_path):
     assert not list((tmp_path / "answers").glob("*"))
 
 
-def test_one_server_at_a_time_uses_a_folder(student, tmp_path):
-    with (
-        serving(student, tmp_path),
-        pytest.raises(RunDirectoryError, match="another process"),
-        serving(Reader(), tmp_path),
-    ):
-        pass
-
-
 def test_a_folder_with_answers_of_another_student_is_refused(tmp_path):
     class Known(Reader):
         weights = "a"
@@ -444,6 +403,8 @@ def test_a_folder_with_answers_of_another_student_is_refused(tmp_path):
 
     with serving(Known(), tmp_path) as (url, _):
         assert post(url, asking(*AB))[0] == 200
+        with pytest.raises(RunDirectoryError, match="another process"), serving(Known(), tmp_path):
+            pass
     other = Known()
     other.weights = "b"
     with (
@@ -481,7 +442,7 @@ def test_a_web_page_cannot_reach_a_server_without_token(student, tmp_path):
 
 
 @contextmanager
-def client(url):
+def client(url, token):
     zmq = pytest.importorskip("zmq", reason="needs the extra [zmq]")
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
         socket.setsockopt(zmq.LINGER, 0)
@@ -489,6 +450,8 @@ def client(url):
         socket.connect(url)
 
         def ask(fields):
+            if isinstance(fields, dict):
+                fields = {"token": token, **fields}
             socket.send(fields if isinstance(fields, bytes) else json.dumps(fields).encode())
             return socket.recv_json()
 
@@ -497,28 +460,20 @@ def client(url):
 
 def test_zeromq_clients_are_answered_as_over_http(student, tmp_path):
     pytest.importorskip("zmq", reason="needs the extra [zmq]")
+    token = "a-long-secret"
     with serving(student, tmp_path) as (url, _):
         expected = post(url, asking(*AB))[1]
 
     def one(number):
-        with client(url) as ask:
+        with client(url, token) as ask:
             assert "lora_rank is 0" in ask(asking(*AB, lora_rank=0))["error"]
             assert "not JSON" in ask(b"\xff")["error"]
+            for refused in ({"cmd": "shutdown", "token": "other"}, [1]):
+                assert "has not the server's token" in ask(refused)["error"]
             return ask(asking(*AB, seed=number % 8))
 
-    with serving(Reader(), tmp_path / "zmq", transport="zmq") as (url, _):
+    with serving(Reader(), tmp_path / "zmq", transport="zmq", token=token) as (url, _):
         with ThreadPoolExecutor(32) as clients:
             assert list(clients.map(one, range(32))) == [expected] * 32
-        with client(url) as ask:
+        with client(url, token) as ask:
             assert ask({"cmd": "shutdown"}) == {"status": "bye"}
-
-
-def test_a_zeromq_server_with_a_token_refuses_requests_without(student, tmp_path):
-    pytest.importorskip("zmq", reason="needs the extra [zmq]")
-    with (
-        serving(student, tmp_path, transport="zmq", token="a-long-secret") as (url, _),
-        client(url) as ask,
-    ):
-        for refused in (asking(*AB), {"cmd": "shutdown", "token": "other"}, [1]):
-            assert "has not the server's token" in ask(refused)["error"]
-        assert ask({**asking(*AB), "token": "a-long-secret"})["gains"] == [1, 0, 0]

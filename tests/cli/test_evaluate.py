@@ -1,8 +1,6 @@
 """`dataenvgym eval`: a student on a task, without training."""
 
 import re
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -74,8 +72,6 @@ def test_a_student_may_be_named_in_one_word(dataenvgym, folder, monkeypatch):
 # --- several samples ---
 
 TALKATIVE = '''
-import os
-import signal
 from pathlib import Path
 
 from dataenvgym.interfaces import Failure, Reply
@@ -83,18 +79,12 @@ from dataenvgym.seeding import derive_rng
 
 
 class Guesser:
-    """Answers by question and seed; is killed in the call that the file `kill` names."""
+    """Answers by question and seed."""
 
     def __init__(self, options=3):
         self.options = options
-        self.calls = 0
 
     def predict(self, conversations, sampling):
-        self.calls += 1
-        kill = Path("kill")
-        if kill.exists() and self.calls == int(kill.read_text()):
-            kill.unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
         if Path("dead").exists():
             return [Failure(reason="the line is dead") for _ in conversations]
         Path("asked").open("a").write(f"{len(conversations)} ")
@@ -251,24 +241,6 @@ def test_several_samples_of_a_greedy_task_get_a_temperature_and_one_stays_greedy
     assert dataenvgym(*mine, "+task.sampling.temperature=1.0").code == 0
     again = dataenvgym("eval", *greedy, "samples=1", "name=e1")  # greedy ones cannot be extended
     assert "finished already: --fresh starts over" in again.out
-
-
-@pytest.mark.slow
-def test_a_killed_evaluation_resumes_and_ends_with_the_same_files(dataenvgym, talkative):
-    command = ("eval", *DRAWN, "samples=3", "name=killed")
-    (talkative / "kill").write_text("5")
-    with subprocess.Popen([sys.executable, "-m", "dataenvgym.cli.main", *command]) as process:
-        assert process.wait(120) == -signal.SIGKILL
-    there = {p.name for p in (talkative / "evaluations" / "killed" / "samples").iterdir()}
-    assert there == {"000-0000.jsonl", "000-0001.jsonl", "000-0002.jsonl", "001-0000.jsonl"}
-    assert (talkative / "asked").read_text() == "8 8 4 8 "
-
-    assert dataenvgym(*command).code == 0
-    assert (talkative / "asked").read_text() == "8 8 4 8 8 4 8 8 4 "
-    undisturbed = dataenvgym("eval", *DRAWN, "samples=3", "name=undisturbed")
-    assert undisturbed.code == 0
-    evaluations = talkative / "evaluations"
-    assert tree(evaluations / "killed") == tree(evaluations / "undisturbed")
 
 
 # --- suites, summaries, comparisons ---

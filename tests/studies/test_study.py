@@ -1,11 +1,6 @@
 """Whole studies, with a student by rule."""
 
-import os
 import shlex
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
@@ -279,51 +274,3 @@ def test_a_study_in_processes_comes_to_the_same(studied, small, folder):
     there = run_study([*GRID, *small[:-1]], name="there", workers=2)
 
     assert numbers(there.model_dump(mode="json")) == numbers(studied.model_dump(mode="json"))
-
-
-REAL = (
-    "agent=random,skill_list",
-    "seed=0,1",
-    "task.n_validation=20",
-    "task.n_test=20",
-    "task.n_train=20",
-    "episode.iterations=1",
-    "agent.records_per_iteration=12",
-    "predictor.threads=1",
-)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_study_that_is_killed_again_and_again_comes_to_the_same(folder, request):
-    """The real student; the study is ended by SIGKILL and by SIGTERM, each in mid-work."""
-    command = [sys.executable, "-m", "dataenvgym.cli.main", "study", *REAL, "--workers", "2"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-
-    def start(name):
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        process = subprocess.Popen([*command, "--name", name], env=environment, **streams)
-        request.addfinalizer(process.kill)  # whatever happens here
-        return process
-
-    undisturbed = start("a")
-    said, _ = undisturbed.communicate(timeout=900)
-    assert undisturbed.returncode == 0, said
-    directory = folder / "studies" / "b"
-    for target, number in ((1, signal.SIGKILL), (3, signal.SIGTERM)):
-        process = start("b")
-        deadline = time.monotonic() + 300
-        while len(list(directory.glob("runs/*/iterations/000/iteration.json"))) < target:
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(number)
-        process.communicate(timeout=120)
-        assert process.returncode in (-signal.SIGKILL, 143)
-    last = start("b")
-    said, _ = last.communicate(timeout=900)
-    assert last.returncode == 0, said
-
-    a, b = (numbers(read_json(folder / "studies" / name / "results.json")) for name in "ab")
-    assert a == b
-    assert len(a) == 6

@@ -178,7 +178,7 @@ def test_redis_that_goes_in_the_middle_ends_it_and_the_same_command_continues(
     assert "the store at redis://127.0.0.1" in result.err
     assert "run the same command again" in result.err
     assert not (folder / "evaluations" / "e" / "episodes.jsonl").exists()
-    done = len(list((folder / "evaluations" / "e" / "samples").iterdir()))
+    done = len(list((folder / "evaluations" / "e" / "samples").glob("*.jsonl")))
     assert 0 < done < 3
     server.answer(plays)
     assert scenes("name=e", "chunk=8", "--limit", "20").code == 0

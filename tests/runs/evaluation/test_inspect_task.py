@@ -190,7 +190,7 @@ def test_an_evaluation_is_drawn_in_parts_with_the_options_of_both(benchmarks, mo
                  "predictor=custom", "predictor._target_=inspect_students.Student", "samples=2",
                  "name=e"]  # fmt: skip
     evaluation = run_evaluation(overrides)
-    assert sorted(p.name for p in (evaluation.directory / "samples").iterdir()) == [
+    assert sorted(p.name for p in (evaluation.directory / "samples").glob("*.jsonl")) == [
         f"{s:03d}-{c:04d}.jsonl" for s in range(2) for c in range(3)
     ]
     assert {(s.max_tokens, s.stop, s.temperature) for s in asked} == {(7, ("STOP",), 1.0)}
