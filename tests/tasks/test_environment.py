@@ -27,23 +27,6 @@ class Patient(TaskEnvironment):
         return Outcome(messages=(Message(role="user", content="Nein."),), done=False, reward=9.0)
 
 
-def test_the_conversation_grows_until_the_problem_is_finished():
-    environment = Patient(INSTANCES)
-    conversation, info = environment.reset(options={"instance_id": "w1"})
-    assert conversation == (Message(role="user", content="Sag 日本!"),)
-    assert info == {"instance_id": "w1", "was_correct": 0.0}
-
-    conversation, reward, terminated, truncated, info = environment.step("中国")
-    assert [m.content for m in conversation] == ["Sag 日本!", "中国", "Nein."]
-    assert (reward, terminated, truncated) == (0.0, False, False)
-    assert info == {"instance_id": "w1", "was_correct": 0.0}
-
-    conversation, reward, terminated, truncated, info = environment.step("日本")
-    assert len(conversation) == 4
-    assert (reward, terminated, truncated) == (0.5, True, False)
-    assert info == {"instance_id": "w1", "was_correct": 1.0, "asked": 2.0}
-
-
 def test_without_options_the_environment_picks_with_its_own_generator():
     environment = Echo(INSTANCES)
     picks = [environment.reset(seed=seed)[1]["instance_id"] for seed in range(20)]

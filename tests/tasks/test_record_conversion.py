@@ -110,15 +110,6 @@ def test_a_try_is_cut_after_each_message_of_the_student_and_the_whole_comes_firs
     assert {record.provenance.skill for record in records} == {"s"}
 
 
-def test_only_the_students_messages_end_a_beginning_and_not_those_of_its_prompt():
-    prompt = (user("1+1?"), student("2"), user("2+2?"))
-    turns = (*prompt, student("?"), user("Well?"), student("4"))
-    whole, first = prefix_records(tried(*turns), prompt)
-    assert whole.messages == turns
-    assert (first.prompt, first.output) == (prompt, "?")
-    assert prefix_records(tried(*prompt), prompt) == []
-
-
 def test_two_tries_are_compared_where_they_part():
     wrong = (*SOLVED[:4], student("2"))
     pair = preference_of(tried(*SOLVED), tried(*wrong), ASKED)

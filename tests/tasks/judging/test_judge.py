@@ -6,7 +6,6 @@ from pydantic import Field
 from dataenvgym.errors import ServerError
 from dataenvgym.records import Message, Model
 from dataenvgym.tasks.judging import Judge, Judged, agreement, combine
-from dataenvgym.teachers.teacher_log import read_calls
 from tests.fakes import Teacher, lost
 from tests.tasks.judging.judge_server import verdict
 
@@ -76,33 +75,12 @@ def test_the_other_judges_decide_if_enough_of_them_answered(server):
     assert judged.unscored == {"gone": "HTTP 503"}
 
 
-def test_a_judge_that_has_a_verdict_already_is_not_asked(server):
-    judge = Judge({"a": server.teacher("a"), "b": server.teacher("b")}, Score)
-    kept = Score(reason="kept", score=1)
-    first, second = judge.ask(asked("one", "two"), but=[{"a": kept}, {}])
-    assert first.verdicts["a"] == kept
-    assert first.score("score") == 4
-    assert second.score("score") == 7
-    assert sorted(r["model"] for r in server.requests) == ["a", "b", "b"]
-
-
 def test_a_spent_budget_leaves_the_rest_unscored(server):
     judged = Judge({"a": server.teacher(max_requests=2)}, Score).ask(asked("1", "2", "3"))
     assert scores(judged) == [7, 7, None]
     assert "budget" in judged[2].unscored["a"]
     again = Judge({"a": server.teacher(max_requests=0)}, Score).ask(asked("1"))
     assert scores(again) == [None]
-
-
-def test_verdicts_are_cached_and_written_down(server, tmp_path):
-    options = {"cache": tmp_path / "cache", "directory": tmp_path / "run"}
-    server.say = lambda messages: "?" if len(messages) == 1 else verdict(6)
-    for _ in range(2):
-        teacher = server.teacher(**options)
-        assert scores(Judge({"a": teacher}, Score).ask(asked("1"))) == [6]
-    assert len(server.requests) == 2
-    calls = list(read_calls(tmp_path / "run"))
-    assert [(c.purpose, c.cached) for c in calls] == [("judge", c) for c in (0, 0, 1, 1)]
 
 
 def test_scores_are_combined_as_is_said():

@@ -11,7 +11,6 @@ from dataenvgym.errors import (
     InvalidInstanceError,
     RunDirectoryError,
 )
-from dataenvgym.events import hearing_progress
 from dataenvgym.interfaces import SamplingParameters
 from dataenvgym.records import PerformanceReport
 from dataenvgym.tasks.adapted_task import task_of
@@ -200,16 +199,3 @@ def test_two_problems_of_one_id_are_refused(guess_task, guesser, tmp_path):
     with pytest.raises(InvalidInstanceError, match="two instances"):
         draw_samples(files, whole, guesser(), None, 1)
     assert not files.is_begun
-
-
-def test_all_samples_share_one_count_and_existing_ones_are_done(task, guesser, tmp_path):
-    files, n = EvaluationFiles(tmp_path, chunk=2), len(task.instances)
-    draw_samples(files, task, guesser(), task.instances, 1)
-    heard = []
-    with hearing_progress(heard.append):
-        draw_samples(files, task, guesser(), task.instances, 3)
-    assert {message.total for message in heard if message.done} == {3 * n}
-    counts = [*dict.fromkeys(m.done for m in heard if m.endswith(" problems"))]
-    assert counts[-1] == 3 * n
-    assert n in counts
-    assert len(counts) > n

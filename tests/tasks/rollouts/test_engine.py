@@ -160,15 +160,6 @@ def test_scores_of_the_last_message_are_kept_and_bad_ones_are_the_environments_f
     assert [m.content for m in completed[1].transcript] == ["Sag 1!", "xxxx"]
 
 
-@both_modes
-def test_problems_are_counted_as_they_end(make):
-    heard = []
-    with hearing_progress(heard.append):
-        rollout(make(say_how_many_came_before), instances(4), Countdown, sampling=SAMPLING)
-    problems = [message.partition(",")[0] for message in heard]
-    assert [*dict.fromkeys(problems)] == [f"{n} of 4 problems" for n in range(5)]
-
-
 def test_replies_of_a_round_are_counted_chunk_by_chunk():
     heard = []
     with hearing_progress(heard.append):

@@ -1,7 +1,5 @@
 """Rollouts in which environments ask other models than the student."""
 
-import threading
-from concurrent.futures import Future
 from functools import partial
 
 import gymnasium
@@ -159,30 +157,6 @@ def test_another_speaker_that_cannot_work_at_all_says_so_to_the_caller(make, mak
     with pytest.raises(type(error)) as raised:
         interviewed(make, make_other, answer=answer, n=5, threads=2)
     assert raised.value is error
-
-
-@both_modes
-def test_two_hundred_conversations_are_asked_of_a_remote_speaker_at_once(make):
-    lock, futures = threading.Lock(), []
-
-    class Crowd:
-        def submit(self, conversation, sampling):
-            with lock:
-                futures.append(future := Future())
-                ready = [future] if len(futures) > 200 else futures * (len(futures) == 200)
-            for each in ready:
-                each.set_result(Reply(text="yes"))
-            return future
-
-        def predict(self, conversations, sampling):
-            raise AssertionError("a speaker with submit is asked by submit")
-
-    crowd = Crowd()
-    tasks = [i.model_copy(update={"answer": "0"}) for i in instances(200)]
-    others = {"user": crowd, "judge": crowd}
-    completed = rollout(make(yes), tasks, Interview, sampling=SAMPLING, others=others, threads=2)
-    assert len(futures) == 400
-    assert all(c.was_correct for c in completed)
 
 
 @both_modes

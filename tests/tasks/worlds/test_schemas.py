@@ -1,6 +1,6 @@
 """Schemas come from signatures and docstrings; arguments are checked as JSON has them."""
 
-from datetime import date, datetime
+from datetime import date
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -142,12 +142,3 @@ def test_a_method_that_has_no_schema_is_refused():
         Arguments(untyped)
     with pytest.raises(ConfigurationError, match="one object for all calls"):
         Arguments(shared)
-
-
-def test_moments_are_read_from_text_and_an_argument_called_title_stays():
-    def at(self, title: datetime) -> str: ...
-
-    arguments = Arguments(at)
-    assert list(arguments.schema({})["properties"]) == ["title"]
-    read = arguments.read({"title": "2026-01-05T09:30"})
-    assert read == {"title": datetime(2026, 1, 5, 9, 30)}

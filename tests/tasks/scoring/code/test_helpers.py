@@ -32,16 +32,6 @@ def test_a_helper_in_another_fence_comes_along(codes):
     assert value(extract_code(fenced(*codes), "f")) == 41
 
 
-def test_a_helper_before_a_fence_that_was_cut_off_comes_along():
-    reply = f"{fenced(HELPER)}\n```python\n{CODE}\ndef g(y):\n    retu"
-    assert value(extract_code(reply, "f")) == 41
-    assert value(
-        extract_code(fenced(HELPER, "    return double(x) + 1\n"), "f", starter="def f(x):\n")
-    )
-    program = "print(double(int(input())))\n"
-    assert extract_code(fenced(HELPER, program), None) == HELPER + program
-
-
 @pytest.mark.parametrize(
     "other", ["print(double(1))\n", "f(1)\n", "double = make()\n", "def double(:\n", "x = 1\n"]
 )
