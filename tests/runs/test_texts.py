@@ -1,6 +1,6 @@
 from dataenvgym.records import parse_training_datum
 from dataenvgym.runs.documents import plain
-from dataenvgym.runs.texts import one_line, record, several
+from dataenvgym.runs.texts import record
 
 
 def test_control_characters_are_spelled_out_and_letters_are_not():
@@ -8,15 +8,6 @@ def test_control_characters_are_spelled_out_and_letters_are_not():
         "a\\x1b[31m\\x07\\x9b b\\rc\n\td\\u202ee"
     )
     assert plain("Größe 数学 👩‍🏫 [red]") == "Größe 数学 👩‍🏫 [red]"
-
-
-def test_a_line_is_cut_to_its_width():
-    assert one_line("a\n b   c") == "a b c"
-    assert one_line("x" * 100, 10) == "xxxxxxx..."
-
-
-def test_one_of_something_is_not_several():
-    assert (several(1, "record"), several(0, "record")) == ("1 record", "0 records")
 
 
 def test_every_kind_of_record_shows_what_it_teaches():

@@ -38,9 +38,7 @@ def test_strategies_may_differ_in_agent_and_observation():
     ("override", "key"),
     [
         ("task.n_test=10", "task.n_test"),
-        ("task.seed=1", "task.seed"),
         ("trainer.learning_rate=0.1", "trainer.learning_rate"),
-        ("predictor.batch_size=8", "predictor.batch_size"),
         ("environment.target_score=0.9", "environment.target_score"),
         ("agent.records_per_iteration=200", "records"),
         ("environment.max_records=200", "records"),

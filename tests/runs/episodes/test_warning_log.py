@@ -15,7 +15,7 @@ from dataenvgym.runs.episodes.bookkeeping import WarningLog
 from dataenvgym.runs.episodes.display import EpisodeDisplay
 from dataenvgym.runs.episodes.report import report
 from dataenvgym.runs.episodes.show import iteration_of
-from dataenvgym.runs.episodes.summary import RunWarning, warning_lines
+from dataenvgym.runs.episodes.summary import RunWarning
 from dataenvgym.storage import read_jsonl
 from tests.run_contents import contents
 from tests.runs.episodes.echo import EchoTask, Student, Writer
@@ -136,8 +136,3 @@ def test_the_display_shows_a_warning_at_once(terminal):
     display = EpisodeDisplay(Console(file=stream, force_terminal=terminal, width=100))
     display.on_warning(RunWarning(text="no [b]records[/b]\x1b[2J", iteration=3))
     assert "warning: iteration 3: no [b]records[/b]\\x1b[2J" in stream.getvalue()
-
-
-def test_the_same_text_is_one_line_with_its_iterations():
-    warnings = [RunWarning(text="a", iteration=n) for n in (1, 2)] + [RunWarning(text="b")]
-    assert warning_lines(warnings) == ["iterations 1, 2: a", "b"]
