@@ -24,7 +24,6 @@ def test_less_than_a_study_has_is_refused_and_its_tables_stay(studied, small, fo
     [
         (["agent=rnadom,random"], [], "there is no agent=rnadom. Did you mean 'random'"),
         (["agent=random", "sed=1"], [], "'sed'"),
-        (["agent=random", "environment.mode=x"], [], "environment.mode"),
         (["agent=random"], ["b: agent=random"], "are the same episode"),
         (["agent=random"], ["b: trainer.lora_rank=2"], "would not be fair.*\n  trainer.lora_rank"),
         (["agent=random"], ["b: environment.max_records=9"], "--allow-unequal records"),

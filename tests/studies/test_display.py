@@ -62,30 +62,6 @@ def test_each_episode_that_ends_is_a_line(clock):
     assert text_of(display) == "4/5 episodes done, 0 running, 1 failed"
 
 
-def test_the_time_left_is_shown_once_an_episode_of_each_kind_has_ended(clock):
-    times = expected(workers=2, fast=3, slow=2)
-    assert str(times) == "the time left is known after the first episode of each strategy"
-    stream = io.StringIO()
-    display = StudyDisplay(
-        Console(file=stream, width=90), total=5, done=0, expected=times, clock=clock
-    )
-
-    def end(kind, seconds):
-        watch = display.watch(kind, kind)
-        watch.on_start(plan(kind))
-        clock.now += seconds
-        watch.on_end(summary("finished"))
-
-    with display:
-        end("fast", 20.0)
-        assert str(times) == "about 20 s, not counting slow"
-        end("slow", 200.0)
-        assert str(times) == "about 2 min"  # (2 x 20 + 200) / 2
-        end("fast", 20.0)
-    told = [line for line in stream.getvalue().splitlines() if line.startswith("left: ")]
-    assert told == ["left: about 2 min"]
-
-
 def test_on_a_terminal_each_running_episode_is_a_row_that_does_not_wrap(clock):
     console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True)
     display = StudyDisplay(console, total=5, done=0, expected=expected(a=5), clock=clock)
@@ -112,9 +88,10 @@ def test_on_a_terminal_each_running_episode_is_a_row_that_does_not_wrap(clock):
 
 
 def test_the_time_left_shrinks_with_each_iteration_that_ends(clock):
-    display = StudyDisplay(
-        Console(file=io.StringIO()), total=3, done=0, expected=expected(fast=2, slow=1), clock=clock
-    )
+    times = expected(fast=2, slow=1)
+    assert str(times) == "the time left is known after the first episode of each strategy"
+    stream = io.StringIO()
+    display = StudyDisplay(Console(file=stream), total=3, done=0, expected=times, clock=clock)
     with display:
         first = display.watch("one", "fast")
         first.on_start(plan("one"))
@@ -128,6 +105,11 @@ def test_the_time_left_shrinks_with_each_iteration_that_ends(clock):
         assert text_of(display).endswith("about 40 s, not counting slow")
         second.on_end(summary("interrupted"))
         assert "about" not in text_of(display)  # of the slow one nothing is known
+        third = display.watch("three", "slow")
+        third.on_start(plan("three"))
+        clock.now += 600.0
+        third.on_end(summary("finished"))
+    assert times.unknown == []
 
 
 def test_a_damaged_line_of_events_does_not_hide_the_time_of_the_others(tmp_path):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from dataenvgym.errors import ConfigurationError
 from dataenvgym.studies.results import MissingRun, StrategyRuns, task_result
-from tests.studies.conftest import made_run, results_of, runs_of
+from tests.studies.conftest import made_run, runs_of
 
 
 def strategies():
@@ -84,16 +83,3 @@ def test_a_task_without_a_test_split_is_compared_by_validation():
     assert found.measures["test_gain"].mean is None
     assert found.comparisons["test_gain"].p is None
     assert found.comparisons["val_gain"].difference.mean == pytest.approx(0.1)
-
-
-def test_runs_of_another_student_are_not_summed_up_unless_it_is_allowed():
-    other = {"student": {"weights": "v"}, "instances": "i"}
-    runs = (
-        runs_of("a", [0], (0.5, 0.6)),
-        runs_of("b", [0], (0.5, 0.6), identity=other),
-    )
-    with pytest.raises(ConfigurationError, match="differ in\n  student"):
-        results_of(*runs)
-    results = results_of(*runs, allow_unequal=["student"])
-    assert results.test == "sign_flip"
-    assert results.unequal[0].startswith("student: ")

@@ -211,19 +211,6 @@ def test_unfinished_episodes_are_shown_as_unfinished(small, folder):
     assert not (folder / "studies").exists()
 
 
-def test_allowed_differences_are_in_the_table(small, folder):
-    results = run_study(
-        ["agent=random", *small],
-        strategies=["low: agent=random trainer.lora_rank=2"],
-        name="s",
-        bounds=False,
-        allow_unequal=["trainer.lora_rank"],
-    )
-    assert results.unequal == ("trainer.lora_rank: 16 (random); 2 (low)",)
-    table = (folder / "studies" / "s" / "study.md").read_text()
-    assert "NOT EQUAL, and allowed: trainer.lora" in table
-
-
 @pytest.mark.slow
 def test_an_agent_that_takes_more_records_than_its_budget_is_found_out(small, folder):
     greedy = "greedy: agent=random agent._target_=my_students.Greedy"
