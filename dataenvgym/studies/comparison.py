@@ -25,7 +25,7 @@ from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.seeding import derive_rng
 from dataenvgym.studies.aggregate import suite_scores
-from dataenvgym.studies.noise import NoiseModel, read_noise, record_budget
+from dataenvgym.studies.noise import read_noise, record_budget
 from dataenvgym.studies.notes import study_warnings
 from dataenvgym.studies.plan import (
     CEILING,
@@ -35,8 +35,8 @@ from dataenvgym.studies.plan import (
     choose_baseline,
     read_state,
 )
+from dataenvgym.studies.racing import Race
 from dataenvgym.studies.results import (
-    MissingRun,
     RunMeasures,
     StrategyRuns,
     StudyResults,
@@ -169,7 +169,7 @@ def allowed(differences: Iterable[Difference], allow: Sequence[str]) -> list[Dif
 def group_runs(
     cells: Sequence[Cell],
     measured: Mapping[Path, RunMeasures],
-    reason: Callable[[Cell], str] = lambda cell: "",
+    reason: Callable[[Cell], str],
 ) -> dict[str, list[StrategyRuns]]:
     """The runs of strategies and bounds by task, the ceiling last; and why some are missing."""
     groups: dict[str, dict[tuple[Role, str], list[Cell]]] = {}
@@ -181,11 +181,7 @@ def group_runs(
                 name=name,
                 role=role,
                 runs={c.seed: measured[c.directory] for c in own if c.directory in measured},
-                missing=[
-                    MissingRun(seed=c.seed, reason=reason(c))
-                    for c in own
-                    if c.directory not in measured
-                ],
+                missing={c.seed: reason(c) for c in own if c.directory not in measured},
                 budget=record_budget(own[0].config) if role == "strategy" else math.inf,
             )
             for (role, name), own in sorted(of.items(), key=lambda item: item[0][0] == "ceiling")
@@ -202,18 +198,20 @@ def sum_up(
     baseline: str,
     test: Test | None,
     allow_unequal: Sequence[str],
-    noise: Mapping[str, NoiseModel | None] | None = None,
+    noise_dir: str | Path | None = None,
     differences: Sequence[Difference] = (),
     notes: Sequence[str] = (),
-    raced: bool = False,
+    race: Race | None = None,
+    races: Sequence[Path] = (),
 ) -> StudyResults:
     """Aggregate runs if they may be compared.
 
     Args:
         test: None lets the number of seeds decide.
-        noise: the noise models of tasks.
+        noise_dir: the folder of noise models; None uses none.
         differences: between the configurations.
-        raced: a race chose which runs there are, so there are no intervals and p-values.
+        race, races: the race, or folders of races, that chose by their results which runs there
+            are, so there are no intervals and p-values.
 
     Raises:
         ConfigurationError: if runs differ where they must agree.
@@ -224,7 +222,7 @@ def sum_up(
     chosen = choose_test(max(seeds, default=0), test)
     summed = []
     for task, strategies in tasks.items():
-        model = (noise or {}).get(task)
+        model = None if noise_dir is None else read_noise(task, noise_dir)
         variances = None if model is None else model.variances.get("test_gain")
         one = task_result(
             task,
@@ -236,7 +234,12 @@ def sum_up(
         )
         summed.append(one)
     warnings = study_warnings(tasks, summed)
-    if raced:
+    warnings += [
+        f"these are runs of the race {one}, which chose by their results how many there are: "
+        f"p-values and intervals would be wrong and are left out; {one / 'study.md'} has its own"
+        for one in races
+    ]
+    if raced := race is not None or bool(races):
         summed = [without_inference(one) for one in summed]
     return StudyResults(
         name=name,
@@ -245,17 +248,10 @@ def sum_up(
         test=chosen,
         tasks=tuple(summed),
         suite=None if raced else suite_scores(summed, chosen, derive_rng(0, "bootstrap")),
+        race=race,
         unequal=tuple(map(str, unequal)),
         notes=tuple(notes),
         warnings=tuple(warnings),
-    )
-
-
-def raced_warning(study: Path) -> str:
-    """Why there are no intervals for runs of this race."""
-    return (
-        f"these are runs of the race {study}, which chose by their results how many there are: "
-        f"p-values and intervals would be wrong and are left out; {study / 'study.md'} has its own"
     )
 
 
@@ -307,39 +303,32 @@ def compare_runs(
     compared = cells
     if any(is_hand_made(cell.directory) for cell in cells):
         compared = [replace(cell, config=described_config(cell.directory)) for cell in cells]
-    tasks = group_runs(cells, measured)
-    for task, strategies in tasks.items():
-        seeds = sorted({seed for one in strategies for seed in one.runs if one.role != "floor"})
-        tasks[task] = [
-            replace(one, missing=[
-                MissingRun(seed=seed, reason="no run of it was named")
-                for seed in seeds
-                if seed not in one.runs and one.role != "floor"
-            ])
-            for one in strategies
-        ]  # fmt: skip
+    of_task = {(cell.task, cell.seed): cell for cell in cells if cell.role != "floor"}
+    known = {(cell.task, cell.strategy, cell.seed) for cell in cells}
+    lacking = [
+        replace(cell, seed=seed, directory=Path())
+        for cell in {(c.task, c.strategy): c for c in cells if c.role != "floor"}.values()
+        for task, seed in sorted(of_task)
+        if task == cell.task and (task, cell.strategy, seed) not in known
+    ]
     studies = dict.fromkeys(cell.directory.absolute().parent.parent for cell in cells)
-    races = [study for study in studies if (state := read_state(study)) and state.race]
-    noise = {task: read_noise(task, noise_dir) for task in tasks}
     first = {cell.task: cell.config for cell in reversed(cells)}
-    found = sum_up(
-        tasks,
+    return sum_up(
+        group_runs([*cells, *lacking], measured, lambda cell: "no run of it was named"),
         name=name,
         command=command,
         baseline=choose_baseline(list(taught), baseline),
         test=test,
         allow_unequal=allow_unequal,
-        noise=noise,
+        noise_dir=noise_dir,
         differences=config_differences(compared),
-        raced=bool(races),
+        races=[study for study in studies if (state := read_state(study)) and state.race],
         notes=[
             f"{task}: the noise may differ: {changed}."
-            for task, model in noise.items()
-            if model and (changed := model.differs(first[task]))
+            for task, config in first.items()
+            if (model := read_noise(task, noise_dir)) and (changed := model.differs(config))
         ],
     )
-    warnings = (*found.warnings, *map(raced_warning, races))
-    return found.model_copy(update={"warnings": warnings})
 
 
 def _existing(directory: Path) -> Cell:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -93,13 +93,6 @@ class SeedResult(Model):
     n_refused: int = 0
 
 
-class MissingRun(Model):
-    """A seed without a result, and why."""
-
-    seed: int
-    reason: str
-
-
 class Comparison(Model):
     """A strategy compared with the baseline in one measure, on the seeds that both have.
 
@@ -129,6 +122,7 @@ class StrategyResult(Model):
 
     Attributes:
         role: "ceiling" has no record budget, and is not compared.
+        missing: the seeds without a result, and why.
         score_gains: of named scores on the validation split, over seeds.
         instance_errors: standard error of the mean gain due to the choice of instances: rewards
             after minus before, averaged over seeds for each instance, then sd / sqrt(instances).
@@ -140,7 +134,7 @@ class StrategyResult(Model):
     name: str
     role: Literal["strategy", "ceiling"] = "strategy"
     seeds: tuple[SeedResult, ...]
-    missing: tuple[MissingRun, ...] = ()
+    missing: dict[int, str] = {}
     measures: dict[str, Estimate]
     instance_errors: dict[str, float | None]
     noise_floor: float | None = None
@@ -342,13 +336,14 @@ class StrategyRuns:
     """The runs of one strategy, or of a bound, on one task.
 
     Attributes:
+        missing: the seeds without a result, and why.
         budget: the most records that they may train on.
     """
 
     name: str
     role: Role
     runs: Mapping[int, RunMeasures]
-    missing: Sequence[MissingRun] = ()
+    missing: Mapping[int, str] = field(default_factory=dict)
     budget: float = float("inf")
 
 
@@ -416,7 +411,7 @@ def _strategy(
         name=one.name,
         role="ceiling" if one.role == "ceiling" else "strategy",
         seeds=tuple(results),
-        missing=tuple(one.missing),
+        missing=dict(one.missing),
         measures=measures,
         score_gains={n: _estimate([one.score_gains.get(n) for one in results]) for n in names},
         instance_errors={

@@ -32,7 +32,6 @@ from dataenvgym.studies.comparison import (
     allowed,
     config_differences,
     group_runs,
-    raced_warning,
     sum_up,
 )
 from dataenvgym.studies.display import ExpectedTime, StudyDisplay, run_seconds
@@ -43,7 +42,7 @@ from dataenvgym.studies.executors.interface import (
     build_episode,
     build_executor,
 )
-from dataenvgym.studies.noise import read_noise, write_noise
+from dataenvgym.studies.noise import write_noise
 from dataenvgym.studies.plan import Cell, StudyPlan, plan_study, read_state, write_state
 from dataenvgym.studies.racing import WARM_UP, Race, run_race
 from dataenvgym.studies.results import RunMeasures, StudyResults, fit_noise, measure_run, run_area
@@ -311,10 +310,8 @@ class Study:
         race = self.race() if plan.race else None
         before = None if race else read_state(self.directory)
         is_broken_off = before is not None and before.race
-        notes: list[str] = []
         needed = {cell.directory for cell in due}
-        if unused := sum(c.is_finished for c in plan.cells if c.directory not in needed):
-            notes.append(f"{unused} finished episodes after the stops are not used.")
+        unused = sum(c.is_finished for c in plan.cells if c.directory not in needed)
         results = sum_up(
             group_runs(
                 due, {c.directory: _measures(c) for c in due if has_result(c)}, self._reason
@@ -324,14 +321,14 @@ class Study:
             baseline=plan.baseline,
             test=plan.test,
             allow_unequal=plan.allow_unequal,
-            noise={task.name: read_noise(task.name, plan.noise_dir) for task in plan.grid.tasks},
+            noise_dir=plan.noise_dir,
             differences=self._differences,
-            raced=race is not None or is_broken_off,
-            notes=notes,
+            race=race,
+            races=[self.directory] if is_broken_off else [],
+            notes=[f"{unused} finished episodes after the stops are not used."] if unused else [],
         )
-        warnings = [*budget_warnings(plan), *results.warnings]
-        warnings += [raced_warning(self.directory)] if is_broken_off else []
-        return results.model_copy(update={"warnings": tuple(warnings), "race": race})
+        warnings = (*budget_warnings(plan), *results.warnings)
+        return results.model_copy(update={"warnings": warnings})
 
     def fit_noise(self) -> list[Path]:
         """Write the noise model of each task to the plan's folder of noise models.

@@ -42,10 +42,9 @@ def study_document(results: StudyResults) -> Document:
         yield Line(f"NOT EQUAL, and allowed: {'; '.join(results.unequal)}.", "warning")
     for task in results.tasks:
         for one in task.strategies:
-            for lost in one.missing:
-                reason = one_line(lost.reason, 160)
-                yield Line(f"missing: {task.task}, {one.name}, seed {lost.seed}: {reason}",
-                           "warning")  # fmt: skip
+            for seed, why in one.missing.items():
+                text = f"missing: {task.task}, {one.name}, seed {seed}: {one_line(why, 160)}"
+                yield Line(text, "warning")
     for text in _notes(results):
         yield Line(text, "note")
 

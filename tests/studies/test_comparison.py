@@ -41,7 +41,7 @@ def test_runs_that_differ_by_more_than_their_seed_are_strategies_of_their_own(sm
 def test_a_seed_that_only_one_of_them_has_is_named(runs):
     some = [r for r in runs if "none" not in r.name and "gold" not in r.name][:3]
     found = compare_runs(some)
-    assert [[m.seed for m in one.missing] for one in found.tasks[0].strategies] == [[], [1]]
+    assert [[*one.missing] for one in found.tasks[0].strategies] == [[], [1]]
 
 
 def test_runs_that_cannot_be_compared_are_named(runs, folder):

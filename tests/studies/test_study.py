@@ -195,18 +195,18 @@ def test_a_failed_episode_is_missing_with_its_reason_and_is_tried_again(small, f
     results = run_study(["agent=random", "seed=0,1", *small], **arguments)
     random, broken = results.tasks[0].strategies
     assert len(random.seeds) == 2
-    assert [(m.seed, m.reason) for m in broken.missing] == [(1, "RuntimeError: out of ideas")]
+    assert broken.missing == {1: "RuntimeError: out of ideas"}
     assert broken.comparisons["test_gain"].seeds == (0,)
     table = (folder / "studies" / "s" / "study.md").read_text()
     assert "faulty, seed 1: RuntimeError: out of ideas" in table
     (folder / "fault").unlink()
     results = run_study(["agent=random", "seed=0,1", *small], **arguments)
-    assert results.tasks[0].strategies[1].missing == ()
+    assert results.tasks[0].strategies[1].missing == {}
 
 
 def test_unfinished_episodes_are_shown_as_unfinished(small, folder):
     study = Study(plan_study([*GRID, *small], name="s", bounds=False))
-    reasons = {m.reason for one in study.results().tasks[0].strategies for m in one.missing}
+    reasons = {why for o in study.results().tasks[0].strategies for why in o.missing.values()}
     assert reasons == {"not run yet"}
     assert not (folder / "studies").exists()
 

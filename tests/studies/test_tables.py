@@ -5,14 +5,14 @@ import io
 from rich.console import Console
 
 from dataenvgym.runs.documents import Table, markdown, show
-from dataenvgym.studies.results import MissingRun, StrategyRuns
+from dataenvgym.studies.results import StrategyRuns
 from dataenvgym.studies.tables import study_document
 from tests.studies.conftest import made_run, results_of, runs_of
 
 
 def results(n=5, names=("random", "a_very_long_name_of_a_strategy_indeed"), gold=0.9, **changes):
     base = {s: made_run(s, (0.5, 0.55 + 0.01 * s), 0.5 + 0.01 * s) for s in range(n)}
-    lost = [MissingRun(seed=9, reason="WorkerLostError: killed\nby SIGKILL")]
+    lost = {9: "WorkerLostError: killed\nby SIGKILL"}
     good = {s: made_run(s, (0.5, 0.7), 0.65, **changes) for s in range(n)}
     return results_of(
         StrategyRuns(names[0], "strategy", base),
