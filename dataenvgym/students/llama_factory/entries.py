@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -48,8 +47,8 @@ def read_info(folder: Path) -> dict[str, Any]:
     return info
 
 
-def loads(text: bytes, where: str) -> Any:
-    """The JSON of a file or of its line `where`, with numbers as they are written.
+def loads(text: bytes | str, where: str) -> Any:
+    """The JSON of a file, of its line `where`, or of a text in it.
 
     Raises:
         DatasetFormatError: with `where`, and why it is not JSON.
@@ -57,7 +56,7 @@ def loads(text: bytes, where: str) -> Any:
     try:
         return exact_json.loads(text)
     except ValueError as error:
-        why = encoding_fault(text) or error
+        why = (encoding_fault(text) if isinstance(text, bytes) else None) or error
         raise DatasetFormatError(f"{where}: {why}, expected JSON") from None
 
 
@@ -174,7 +173,7 @@ def _parse_calls(value: str, where: str) -> dict[str, Any]:
     elif has_thought and (inner := _between(value, "<think>", "</think>")) is not None:
         source = value.replace(f"<think>{inner}</think>", "")
         text = f"<think>{inner}</think>" + source[: -len(source.lstrip())]
-    calls = from_json(source, f"{where}, the function call")
+    calls = loads(source, f"{where}, the function call")
     return {"content": text, "tool_calls": _calls(calls, where)}
 
 
@@ -186,7 +185,7 @@ def _calls(calls: Any, where: str) -> list[dict[str, Any]]:
         call = call if isinstance(call, Mapping) else {}
         arguments = call.get("arguments")
         if isinstance(arguments, str):
-            arguments = from_json(arguments or "{}", f"{where}, the arguments of the call")
+            arguments = loads(arguments or "{}", f"{where}, the arguments of the call")
         found.append({"name": call.get("name"), "arguments": arguments})
     return found
 
@@ -194,18 +193,3 @@ def _calls(calls: Any, where: str) -> list[dict[str, Any]]:
 def _between(text: str, start: str, end: str) -> str | None:
     inner, ended, _ = text.partition(start)[2].partition(end)
     return inner if ended else None
-
-
-def from_json(text: str, where: str) -> Any:
-    """Parse JSON text.
-
-    Raises:
-        DatasetFormatError: with `where`, the text found and why it is not JSON.
-    """
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: also numbers of too many digits
-        why = str(error).partition("; ")[0]
-        raise DatasetFormatError(
-            f"{where} is {shorten(repr(text))}, expected JSON ({why})"
-        ) from None

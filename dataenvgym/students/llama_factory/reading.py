@@ -17,9 +17,10 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from annotated_types import MinLen
+from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym.errors import (
     DatasetFormatError,
@@ -39,7 +40,6 @@ from dataenvgym.records import (
 from dataenvgym.students.llama_factory.entries import (
     DATASET_INFO,
     DatasetEntry,
-    from_json,
     loads,
     parse_turn,
     read_info,
@@ -171,11 +171,15 @@ def parse_row(row: Any, entry: DatasetEntry) -> TrainingDatum:
         DatasetFormatError: naming the column, the value found and the one expected.
         InvalidRecordError: if the row is well formed, but not a valid record.
     """
-    if not isinstance(row, Mapping):
-        raise DatasetFormatError(f"found {shorten(repr(row))}, expected an object")
-    reader = _Row(row, entry)
+    reader = _Row(_OBJECT.validate_python(row), entry)
     values = reader.alpaca() if entry.formatting == "alpaca" else reader.turns()
     return parse_training_datum(values)
+
+
+_OBJECT = TypeAdapter(dict[str, Any])
+_TEXT, _TEXT_OR_NONE = TypeAdapter(str), TypeAdapter(str | None)
+_HISTORY = TypeAdapter(list[tuple[str, str]] | None)
+_TURNS = TypeAdapter(Annotated[list[Any], MinLen(1)])
 
 
 class _Row:
@@ -213,9 +217,7 @@ class _Row:
 
     def turns(self) -> dict[str, Any]:
         """The fields of the record in a sharegpt or openai row."""
-        column, turns = self._column("messages")
-        if not isinstance(turns, list) or not turns:
-            raise _unlike(column, turns, "a list of turns")
+        column, turns = self._typed("messages", _TURNS)
         messages = [
             parse_turn(turn, self._entry.tags, f"column {column!r}, turn {i}")
             for i, turn in enumerate(turns)
@@ -283,11 +285,17 @@ class _Row:
         column = self._entry.columns.get(name)
         return (column, self._row.get(column)) if column else (name, None)
 
-    def _text(self, name: str, *, needed: bool = False) -> str:
+    def _typed(self, name: str, of: TypeAdapter[Any]) -> tuple[str, Any]:
+        """The column's name in the file, and its value of that type."""
         column, value = self._column(name)
-        if not isinstance(value, str) and (needed or value is not None):
-            raise _unlike(column, value, "a string")
-        return value or ""
+        try:
+            return column, of.validate_python(value)
+        except ValidationError as error:
+            held = f"column {column!r} holds {shorten(repr(value))}"
+            raise DatasetFormatError(f"{held}: {first_fault(error)}") from None
+
+    def _text(self, name: str, *, needed: bool = False) -> str:
+        return self._typed(name, _TEXT if needed else _TEXT_OR_NONE)[1] or ""
 
     def _answer(self, side: str) -> str | list[dict[str, Any]]:
         """A text, or the turns of a segment."""
@@ -300,22 +308,16 @@ class _Row:
         ]
 
     def _history(self) -> list[tuple[str, str]]:
-        column, value = self._column("history")
-        pairs = [] if value is None else value if isinstance(value, list) else [value]
-        for pair in pairs:
-            whole = isinstance(pair, list) and len(pair) == 2
-            if not whole or not all(isinstance(text, str) for text in pair):
-                raise _unlike(column, pair, "pairs [user, assistant]")
-        return [(question, reply) for question, reply in pairs]
+        return self._typed("history", _HISTORY)[1] or []
 
     def _tools(self) -> list[Any]:
         column, tools = self._column("tools")
         if isinstance(tools, str):
-            tools = from_json(tools or "[]", f"column {column!r}")
-        if not isinstance(tools, list | None):
-            raise _unlike(column, tools, "a list")
+            tools = loads(tools or "[]", f"column {column!r}")
         if tools and self._answer_kind:
             raise _unlike(column, tools, "none: preference and KTO records have no tools")
+        if not isinstance(tools, list | None):
+            raise _unlike(column, tools, "a list")
         return [_tool(tool) for tool in tools or ()]
 
 

@@ -290,23 +290,18 @@ class TrainingConfig(Model):
             DatasetFormatError: naming the file, the value found and the one expected.
         """
         try:
-            found = yaml.safe_load(path.read_bytes())
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise DatasetFormatError(f"{path}: expected YAML: {error}") from None
-        if not isinstance(found, Mapping):
-            raise DatasetFormatError(f"{path}: found {found!r}, expected options by name")
-        options = {**_SILENT, **{name: v for name, v in found.items() if v is not None}}
-        if "lora_alpha" not in options and isinstance(options["lora_rank"], int):
-            options["lora_alpha"] = 2 * options["lora_rank"]
-        options.setdefault("packing", options.get("stage") == "pt")
-        if isinstance(thinks := options.pop("enable_thinking", None), bool):
-            options["chat_template_kwargs"] = {"enable_thinking": thinks}
-        fields = cls.model_fields.keys() - {"extra"}
-        extra = {name: options.pop(name) for name in tuple(options) if name not in fields}
-        try:
+            found: dict[str, Any] = {**yaml.safe_load(path.read_bytes())}
+            options = {**_SILENT, **{name: v for name, v in found.items() if v is not None}}
+            if "lora_alpha" not in options and isinstance(options["lora_rank"], int):
+                options["lora_alpha"] = 2 * options["lora_rank"]
+            options.setdefault("packing", options.get("stage") == "pt")
+            if isinstance(thinks := options.pop("enable_thinking", None), bool):
+                options["chat_template_kwargs"] = {"enable_thinking": thinks}
+            fields = cls.model_fields.keys() - {"extra"}
+            extra = {name: options.pop(name) for name in tuple(options) if name not in fields}
             return cls().with_options(**options, extra=extra)
-        except ConfigurationError as error:
-            raise DatasetFormatError(f"{path}: {error}") from None
+        except (yaml.YAMLError, ValueError, TypeError) as error:
+            raise DatasetFormatError(f"{path}: {error} (options by name, as YAML)") from None
 
 
 class _Dumper(yaml.SafeDumper):

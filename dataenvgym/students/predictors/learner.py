@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError, TrainingError
+from dataenvgym.errors import ConfigurationError, DataEnvGymError, RunDirectoryError
 from dataenvgym.events import counting, warn_run
 from dataenvgym.interfaces import AdapterJob, Failure, TrainingRun
 from dataenvgym.records import KTODatum, PreferenceDatum, TextDatum, TrainingDatum
@@ -41,6 +41,7 @@ from dataenvgym.students.predictors.checkpoints import (
     copy_checkpoint,
     initial_folder,
     kind_of,
+    require_kind,
     save_nothing,
 )
 from dataenvgym.students.predictors.prompts import SAID, checked_kwargs, refuse_other_prompts
@@ -179,11 +180,10 @@ class Learner(RemembersFormer):
         if (path := self.write_training(records, run, start, trainer=trainer)) is None:
             return run.directory / "adapter"
         with run.phase("train"):
-            trained: object = trainer.train(path)
-        if not isinstance(trained, str | Path) or kind_of(Path(trained)) is None:
-            raise TrainingError(f"{type(trainer).__name__} returned {trained}, expected an adapter")
+            trained = Path(trainer.train(path))
+        require_kind(trained)
         _mark(run.directory)
-        return Path(trained)
+        return trained
 
     def write_training(
         self,

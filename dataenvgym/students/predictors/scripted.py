@@ -8,7 +8,7 @@ from pathlib import Path
 from dataenvgym.errors import AdapterError
 from dataenvgym.interfaces import Failure, Reply, SamplingParameters, TrainingRun
 from dataenvgym.records import Conversation, TrainingDatum
-from dataenvgym.storage import publishing, read_json, write_json
+from dataenvgym.storage import publishing, read_model, write_json
 
 _STATE = "scripted.json"
 
@@ -59,11 +59,9 @@ class ScriptedPredictor:
         Raises:
             AdapterError: if there are none.
         """
-        try:
-            state = read_json(path / _STATE)
-            self.trainings, self.records = state["trainings"], state["records"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise AdapterError(f"{path} holds no scripted student: {error}") from error
+        way_out = "load what a scripted student has saved"
+        state = read_model(path / _STATE, dict[str, int], way_out, AdapterError)
+        self.trainings, self.records = state["trainings"], state["records"]
 
     def reset(self) -> None:
         """Set the counts to zero."""

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -54,11 +54,14 @@ def load_base_model(student: str, *, device: torch.device, dtype: torch.dtype) -
     """
     key = (student, _state(student), str(device), dtype)
     with _LOADING:
-        model = _LOADED.get(key)
+        model: Any = _LOADED.get(key)
         if model is None:
-            if device.type == "cpu":
-                _check_memory(student, dtype)
-            model = _load(AutoModelForCausalLM.from_pretrained, student, dtype=dtype)
+            with _loading(student):
+                if device.type == "cpu":
+                    _check_memory(student, dtype)
+                model = AutoModelForCausalLM.from_pretrained(
+                    student, trust_remote_code=False, dtype=dtype
+                )
             model.to(device).eval().requires_grad_(False)
             # every computation ends before its next layer when cancelled: a batch takes minutes
             for layers in model.modules():
@@ -89,7 +92,10 @@ def load_tokenizer(
     Raises:
         ConfigurationError: if there is none, or it has no token that ends a turn.
     """
-    tokenizer = _load(AutoTokenizer.from_pretrained, student, local_files_only=not download)
+    with _loading(student):
+        tokenizer = AutoTokenizer.from_pretrained(
+            student, trust_remote_code=False, local_files_only=not download
+        )
     if tokenizer.eos_token_id is None:
         raise ConfigurationError(
             f"the tokenizer of {student!r} has no eos_token, expected the token that ends a turn"
@@ -166,12 +172,9 @@ def _check_memory(student: str, dtype: torch.dtype) -> None:
     weights = list(Path(student).glob("*.safetensors")) if Path(student).is_dir() else []
     count = tensors_there = 0
     for file in weights:
-        try:
-            with safe_open(file, framework="pt") as tensors:
-                tensors_there += len(tensors.keys())
-                count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
-        except SafetensorError as error:
-            raise ConfigurationError(f"{file} is damaged: {error}") from error
+        with safe_open(file, framework="pt") as tensors:
+            tensors_there += len(tensors.keys())
+            count += sum(prod(tensors.get_slice(key).get_shape()) for key in tensors.keys())  # noqa: SIM118  not a dict
     config = read_json(Path(student) / "config.json") if weights else {}
     layers = config.get("num_hidden_layers") if isinstance(config, dict) else None
     if isinstance(layers, int) and layers > tensors_there:
@@ -208,14 +211,16 @@ def _state(student: str) -> tuple[tuple[str | int, ...], ...]:
     return tuple((n, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for n, s in known)
 
 
-def _load(loader: Callable[..., Any], student: str, **options: Any) -> Any:
+@contextmanager
+def _loading(student: str) -> Iterator[None]:
+    """Check the files, and name the student in whatever error they lead to."""
     with without_progress_bar():
         try:
             _state(student)
             file = Path(student) / "config.json"
             if file.is_file() and _names_kernel(read_json(file)):
                 raise ValueError(f"{file}: an attn_implementation of the hub is a stranger's code")
-            return loader(student, trust_remote_code=False, **options)
+            yield
         except Exception as error:  # transformers raises what it likes for a damaged file
             raise ConfigurationError(
                 f"student {student!r} cannot be loaded, expected a folder in Hugging Face format "

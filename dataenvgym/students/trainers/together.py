@@ -351,10 +351,11 @@ def _train_group(
                 for trainee in group.round():
                     request = owners.pop(trainee)
                     with _failing_alone(request):
-                        if trainee.error is not None:
-                            raise trainee.error
                         own = trainee.config, trainee.model, trainee.log
-                        request.done.set_result(request.context.run(write_adapter, *own))
+                        if trainee.error is None:
+                            request.done.set_result(request.context.run(write_adapter, *own))
+                        else:
+                            request.done.set_exception(trainee.error)
         finally:  # after Ctrl-C some are left
             for trainee in owners:
                 trainee.leave()

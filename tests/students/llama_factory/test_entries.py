@@ -73,8 +73,8 @@ def test_calls_of_other_people_are_read(value, content, count):
     [
         ("Hi", "turn 2 is 'Hi', expected an object"),
         ({"from": "user", "value": "Hi"}, r"turn 2, key 'from' is 'user', expected one of \["),
-        ({"from": "function_call", "value": "f(x)"}, r"turn 2, the function call is .* JSON"),
-        ({"from": "function_call", "value": "<think>no end {}"}, "the function call is .* JSON"),
+        ({"from": "function_call", "value": "f(x)"}, "turn 2, the function call: .* JSON"),
+        ({"from": "function_call", "value": "<think>no end {}"}, "the function call: .* JSON"),
         (
             {"from": "function_call", "value": '{"name": "f", "arguments": "x"}'},
             "arguments .* JSON",

@@ -148,11 +148,11 @@ CALL = {"from": "function_call", "value": '{"name": "f", "arguments": {}}'}
 @pytest.mark.parametrize(
     ("row", "entry", "message"),
     [
-        ({"q": "Q", "a": 5}, ALPACA, "column 'a' holds 5, expected a string"),
-        ({"q": "Q", "a": "A", "h": [["a"]]}, ALPACA, r"'h' holds \['a'\], expected pairs"),
+        ({"q": "Q", "a": 5}, ALPACA, "column 'a'.*5"),
+        ({"q": "Q", "a": "A", "h": [["a"]]}, ALPACA, "column 'h' holds"),
         ({"q": "Q", "a": "A", "t": "{}"}, ALPACA, "column 't' holds {}, expected a list"),
         ({"q": "Q", "a": "A", "k": True, "t": "[1]"}, KTO, "expected none: preference"),
-        ({"conversations": []}, SHAREGPT, r"holds \[\], expected a list of turns"),
+        ({"conversations": []}, SHAREGPT, "'conversations' holds"),
         ({"m": [USER, BOT], "c": BOT, "r": BOT}, RANKING, "2 turns before the answer"),
         ({"m": [USER], "c": CALL, "r": BOT}, RANKING, "'c' holds .*'assistant'"),
         ({"m": [USER, BOT]}, SCORED, "weights"),

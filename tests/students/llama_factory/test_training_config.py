@@ -137,14 +137,14 @@ def test_where_a_file_is_silent_llama_factorys_defaults_hold(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("stage: [", "expected YAML"),
-        ("- sft", r"found \['sft'\], expected options by name"),
+        ("stage: [", "YAML"),
+        ("- sft", "options by name"),
         ("lora_rank: many", "lora_rank is 'many': "),
     ],
 )
 def test_an_error_in_a_file_names_the_file(text, message, tmp_path):
     (tmp_path / "training.yaml").write_text(text)
-    with pytest.raises(DatasetFormatError, match=rf"training\.yaml: .*{message}"):
+    with pytest.raises(DatasetFormatError, match=rf"(?s)training\.yaml: .*{message}"):
         TrainingConfig.read(tmp_path / "training.yaml")
 
 

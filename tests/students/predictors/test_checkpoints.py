@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dataenvgym.errors import AdapterError, ConfigurationError, TrainingError
+from dataenvgym.errors import AdapterError, ConfigurationError
 from dataenvgym.interfaces import Reply, SamplingParameters, TrainingRun
 from dataenvgym.records import Message, SupervisedDatum
 from dataenvgym.storage import hash_files
@@ -181,12 +181,3 @@ def test_a_trainer_needs_only_train(tiny_student, whole, tmp_path):
     usual = TrainingConfig()
     assert (config.lora_rank, config.learning_rate) == (usual.lora_rank, usual.learning_rate)
     assert predictor.describe()["training"] == {}
-
-
-@pytest.mark.parametrize("result", [None, 3, "nowhere"])
-def test_a_trainer_that_returns_no_folder_with_an_adapter_is_named(tiny_student, tmp_path, result):
-    predictor = InProcessPredictor(tiny_student, Returns(result))
-    before = answers(predictor)
-    with pytest.raises(TrainingError, match=f"returned {result}"):
-        predictor.train(DATA, TrainingRun(tmp_path))
-    assert answers(predictor) == before
