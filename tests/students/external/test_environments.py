@@ -8,7 +8,6 @@ from dataenvgym.errors import ExternalError
 from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
     ExternalEnvironment,
-    cache_directory,
     external_environment,
     one_at_a_time,
 )
@@ -55,15 +54,6 @@ def test_the_variant_fits_the_machine(monkeypatch):
     monkeypatch.setattr("dataenvgym.students.external.environments.has_cuda", lambda: False)
     assert external_environment("vllm").variant == "cpu"
     assert external_environment("vllm", "cuda").pins.name == "cuda.txt"
-
-
-def test_the_cache_is_where_it_is_said_to_be(tmp_path, monkeypatch):
-    assert cache_directory() == tmp_path / "cache"
-    monkeypatch.delenv("DATAENVGYM_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_directory() == tmp_path / "xdg" / "dataenvgym"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_directory() == Path.home() / ".cache" / "dataenvgym"
 
 
 def test_other_pins_are_another_folder(make):

@@ -12,7 +12,6 @@ from dataenvgym.errors import TrainingError
 from dataenvgym.events import hearing_progress
 from dataenvgym.records import (
     KTODatum,
-    Message,
     PreferenceDatum,
     ScoredDatum,
     SupervisedDatum,
@@ -21,14 +20,14 @@ from dataenvgym.records import (
 )
 from dataenvgym.storage import hash_files, read_json, read_jsonl, write_json
 from dataenvgym.students.llama_factory import (
-    TrainingConfig,
     format_records_for_epo,
     without_weights,
-    write_dataset,
 )
 from dataenvgym.students.pocket import student_path
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.llama_factory import LlamaFactoryTrainer
+from tests.students import trainings
+from tests.students.trainings import losses, spoken
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
@@ -59,23 +58,9 @@ def trainer(command):
 
 
 def write_training(folder: Path, records: Sequence[TrainingDatum], **options: Any) -> Path:
-    dataset = write_dataset(folder / "dataset", records)
-    config = TrainingConfig(
-        **{
-            "model_name_or_path": student_path(),
-            "stage": dataset.stage,
-            "dataset": dataset.name,
-            "dataset_dir": dataset.folder,
-            "output_dir": folder / "adapter",
-            "per_device_train_batch_size": 4,
-            "max_steps": 2,
-            "logging_steps": 1,
-            "seed": 3,
-            **options,
-        }
-    )
-    config.write(folder / "training.yaml")
-    return folder / "training.yaml"
+    given = {"model_name_or_path": student_path(), "per_device_train_batch_size": 4, "seed": 3}
+    given |= {"max_steps": 2, "logging_steps": 1, **options}
+    return trainings.write_training(folder, records, **given)
 
 
 @pytest.fixture
@@ -88,12 +73,6 @@ def train(trainer, tmp_path):
         return trainer.train(write_training(tmp_path / name, records, **options))
 
     return train
-
-
-def losses(output: Path) -> list[float]:
-    return [
-        line["loss"] for line in read_jsonl(output.parent / "trainer_log.jsonl") if "loss" in line
-    ]
 
 
 @pytest.mark.parametrize(
@@ -131,13 +110,7 @@ STAGES: dict[str, tuple[Sequence[TrainingDatum], dict[str, Any]]] = {
 
 SCORED = [
     ScoredDatum(
-        messages=(
-            Message(role="user", content=f"{n} + 1 ="),
-            Message(role="assistant", content=f"{n + more}"),
-            Message(role="user", content="again"),
-            Message(role="assistant", content=f"{n + 1}"),
-        ),
-        weights=(weight, 1.0),
+        messages=spoken(f"{n} + 1 =", f"{n + more}", "again", f"{n + 1}"), weights=(weight, 1.0)
     )
     for n in range(8)
     for more, weight in ((1, 1.0), (2, -1.0))
@@ -160,26 +133,17 @@ def earlier(tmp_path_factory):
     return InProcessTrainer(threads=1).train(path)
 
 
-def said(*texts: str) -> tuple[Message, ...]:
-    return tuple(
-        Message(role="user" if i % 2 else "assistant", content=t) for i, t in enumerate(texts)
-    )
-
-
 PAIRS = [
     *PREFERENCES[:3],
     PreferenceDatum(
-        messages=(Message(role="user", content="2 + 2"),),
-        chosen=said("4"),
-        rejected=said("5", "no", "3", "no", "6"),
+        messages=spoken("2 + 2"),
+        chosen=spoken("", "4")[1:],
+        rejected=spoken("", "5", "no", "3", "no", "6")[1:],
     ),
     *without_weights(
         [
             ScoredDatum(
-                messages=tuple(
-                    Message(role="assistant" if i % 2 else "user", content=text)
-                    for i, text in enumerate(turns)
-                ),
+                messages=spoken(*turns),
                 system="s",
                 weights=(None, weight, *[None] * (len(turns) // 2 - 2)),
             )
@@ -219,8 +183,9 @@ def test_scored_records_and_pairs_of_several_turns_train_as_in_the_in_process_tr
     else:
         records, options = PAIRS, {**options, "learning_rate": 2e-3, **OF_PAIRS[how]}
     theirs = losses(train(records=records, **options))
-    InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", records, **options))
-    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
+    ours = losses(
+        InProcessTrainer(threads=1).train(write_training(tmp_path / "ours", records, **options))
+    )
     assert len(ours) == 5
     more = 1e-4 * max(map(abs, ours)) if how in OF_SCORED else 0.0
     assert theirs == pytest.approx(ours, abs=1e-4 + more)
@@ -253,10 +218,11 @@ def test_two_processes_learn_from_scored_records_as_one(command, tmp_path, earli
     two = LlamaFactoryTrainer(command=command, threads=1, environment=torchrun)
     theirs = losses(two.train(write_training(tmp_path / "two", SCORED, **options, **divided)))
     whole = {"per_device_train_batch_size": 8}
-    InProcessTrainer(threads=1).train(
-        write_training(tmp_path / "ours", SCORED, **{**options, **whole})
+    ours = losses(
+        InProcessTrainer(threads=1).train(
+            write_training(tmp_path / "ours", SCORED, **{**options, **whole})
+        )
     )
-    ours = [line["loss"] for line in read_jsonl(tmp_path / "ours" / "trainer_log.jsonl")]
     assert theirs == pytest.approx(ours, abs=1e-4)
 
 

@@ -29,14 +29,16 @@ from dataenvgym.records import (
     ToolCall,
     TrainingDatum,
 )
-from dataenvgym.storage import read_jsonl
-from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, write_dataset
+from dataenvgym.students.llama_factory import TrainingConfig, read_dataset
 from dataenvgym.students.pocket import student_path
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.completions import as_completions
 from dataenvgym.students.trainers.loop import updates
 from dataenvgym.students.trainers.student import load_tokenizer
 from dataenvgym.students.trainers.support import examples_of
+from tests.students import trainings
+from tests.students.external.test_tool_formats_in_llama_factory import TOOLS
+from tests.students.trainings import losses, spoken
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(1200)]
 
@@ -54,32 +56,6 @@ PROMPTS: tuple[dict[str, Any], ...] = (
     {"instruction": "<|end|> <think>x</think> <image_soft>", "system": "<|user|>"},
 )
 ANSWERS = ("2", "zwei ", "\n<|end|> 4", "你好 🙂", "<tool_call>4</tool_call>")
-
-TOOLS: tuple[dict[str, Any], ...] = (
-    {
-        "type": "function",
-        "function": {
-            "name": "weather",
-            "description": "The weather",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "town": {"type": "string", "description": "where", "enum": ["Bonn", "Köln"]},
-                    "days": {"type": "array", "items": {"type": "integer"}},
-                },
-                "required": ["town"],
-            },
-        },
-    },
-    {"name": "now", "description": "The time", "parameters": {"type": "object", "properties": {}}},
-)
-
-
-def said(*texts: str) -> tuple[Message, ...]:
-    """The messages of user and assistant in turn."""
-    return tuple(
-        Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(texts)
-    )
 
 
 def tool_use() -> ChatDatum:
@@ -103,11 +79,11 @@ def tool_use() -> ChatDatum:
 
 SUPERVISED = [SupervisedDatum(**p, output=a) for p in PROMPTS for a in ANSWERS]
 CHATS = [
-    ChatDatum(messages=said("a", "A")),
-    ChatDatum(messages=said("a", "A", "b", " B\n", "c", "C"), system="s"),
+    ChatDatum(messages=spoken("a", "A")),
+    ChatDatum(messages=spoken("a", "A", "b", " B\n", "c", "C"), system="s"),
     tool_use(),
     tool_use().model_copy(update={"system": ""}),
-    ChatDatum(messages=said("no tool needed", "right"), tools=TOOLS[1:]),
+    ChatDatum(messages=spoken("no tool needed", "right"), tools=TOOLS[1:]),
 ]
 PREFERENCES = [
     PreferenceDatum(**p, chosen=a, rejected=b) for p in PROMPTS for a, b in pairwise(ANSWERS)
@@ -236,20 +212,8 @@ def sums(stage: str, count: int) -> list[TrainingDatum]:
 
 
 def write_training(folder: Path, records: Sequence[TrainingDatum], **options: Any) -> Path:
-    """The YAML file for a training on the records, as a predictor writes it."""
-    dataset = write_dataset(folder / "dataset", records)
-    config = TrainingConfig(
-        **{"model_name_or_path": student_path(), "per_device_train_batch_size": 8, **options},
-        stage=dataset.stage,
-        dataset=dataset.name,
-        dataset_dir=dataset.folder,
-        output_dir=folder / "adapter",
-        logging_steps=1,
-        seed=5,
-    )
-    path = folder / "training.yaml"
-    config.write(path)
-    return path
+    given = {"model_name_or_path": student_path(), "per_device_train_batch_size": 8, **options}
+    return trainings.write_training(folder, records, **given, logging_steps=1, seed=5)
 
 
 def changed(path: Path, folder: Path, **options: Any) -> Path:
@@ -263,8 +227,7 @@ def changed(path: Path, folder: Path, **options: Any) -> Path:
 def measure_ours(path: Path, folder: Path) -> list[float]:
     """The loss of each batch of the training's first epoch, with the weights it begins with."""
     once = changed(path, folder, learning_rate=STILL, num_train_epochs=1)
-    InProcessTrainer().train(once)
-    return [line["loss"] for line in read_jsonl(folder / "trainer_log.jsonl")]
+    return losses(InProcessTrainer().train(once))
 
 
 def examples_of_ours(path: Path) -> dict[str, list[Any]]:
@@ -369,16 +332,12 @@ def trained(llama_factory, tmp_path_factory):
         for name, start in starts.items():
             to = folder / f"with_{name}"
             paths[stage, name] = changed(given, to, gradient_accumulation_steps=1, **start)
-        logs = [logged(where / "trainer_log.jsonl") for where in (folder / "ours", theirs)]
-        found[stage] = (given, *logs, {})
+        # LLaMA-Factory's own log is in its output folder
+        found[stage] = (given, losses(ours), losses(theirs / "log"), {})
     measured = llama_factory.ask("measure", *paths.values())
     for ((stage, name), path), one in zip(paths.items(), measured, strict=True):
         found[stage][3][name] = (measure_ours(path, path.parent / "still"), one["losses"])
     return found
-
-
-def logged(path: Path) -> list[float]:
-    return [line["loss"] for line in read_jsonl(path) if "loss" in line]
 
 
 @pytest.mark.parametrize("stage", ["sft", "dpo", "kto"])

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,11 @@ from dataenvgym.records.tool_formats import (
     as_function,
 )
 from dataenvgym.students.llama_factory import TrainingConfig, read_dataset, write_dataset
-from dataenvgym.students.llama_factory.entries import OPENAI_TAGS
 from dataenvgym.students.pocket import student_path
 from dataenvgym.students.predictors.generation import encode_prompts
 from dataenvgym.students.trainers.examples import IGNORED, supervised_examples
 from dataenvgym.students.trainers.student import load_tokenizer
+from tests.students.external.test_forms_of_llama_factory import BETWEEN
 
 pytestmark = [pytest.mark.external, pytest.mark.timeout(600)]
 
@@ -96,20 +95,18 @@ def result(content: str) -> Message:
     return Message(role="tool", content=content)
 
 
-# LLaMA-Factory takes text beside calls in one of its formattings, results in a row in the other
-RECORDS: Mapping[str, list[ChatDatum]] = {
-    "sharegpt": [
-        chat(calls("", KÖLN), result('{"sky": "blue"}')),
-        chat(calls("", KÖLN, BONN), result("rain")),
-        chat(calls("Let me see.\n", BONN), result(" rain\n"), calls("", KÖLN), result("sun")),
-        chat(),
-    ],
-    "openai": [chat(calls("", KÖLN, BONN), result("sun"), result("rain\n"))],
-}
+RECORDS = [
+    chat(calls("", KÖLN), result('{"sky": "blue"}')),
+    chat(calls("", KÖLN, BONN), result("rain")),
+    chat(calls("Let me see.\n", BONN), result(" rain\n"), calls("", KÖLN), result("sun")),
+    chat(calls("", KÖLN, BONN), result("sun"), result("rain\n")),
+    chat(),
+]
 
 
-def sharegpt_row(record: ChatDatum) -> dict[str, Any]:
-    turns = []
+def row_of(record: ChatDatum) -> dict[str, Any]:
+    """A row as other people write it: tools, calls and results apart from text."""
+    turns: list[dict[str, str]] = []
     for message in record.messages:
         role, value = (
             {"user": "human", "tool": "observation"}.get(message.role, "gpt"),
@@ -120,42 +117,22 @@ def sharegpt_row(record: ChatDatum) -> dict[str, Any]:
             value = json.dumps(called[0] if len(called) == 1 else called).replace("<", "\\u003c")
             if message.content:
                 value = f"{message.content}<tool_call>{value}</tool_call>"
-        turns.append({"from": role, "value": value})
-    return {"messages": turns}
-
-
-def openai_row(record: ChatDatum) -> dict[str, Any]:
-    def function(call: ToolCall) -> dict[str, Any]:
-        return {"type": "function", "function": call.model_dump()}
-
-    return {
-        "messages": [
-            {
-                "role": message.role,
-                "content": message.content,
-                "tool_calls": [function(call) for call in message.tool_calls] or None,
-            }
-            for message in record.messages
-        ]
-    }
-
-
-def write_apart(folder: Path, formatting: str, records: list[ChatDatum]) -> str:
-    """A dataset as other people write it: tools, calls and results apart from text."""
-    row = sharegpt_row if formatting == "sharegpt" else openai_row
-    columns = {name: name for name in ("messages", "system", "tools")}
-    entry = {"file_name": f"{formatting}.jsonl", "formatting": formatting, "columns": columns}
-    if formatting == "openai":
-        entry["tags"] = OPENAI_TAGS
-    folder.mkdir()
-    (folder / "dataset_info.json").write_text(json.dumps({formatting: entry}))
+        if turns and turns[-1]["from"] == role == "observation":
+            turns[-1]["value"] += BETWEEN + value  # as LLaMA-Factory joins OpenAI's messages
+        else:
+            turns.append({"from": role, "value": value})
     tools = json.dumps([as_function(tool) for tool in TOOLS])
-    # before tools, LLaMA-Factory ends the system message of this formatting with a line break
-    system = SYSTEM.removesuffix("\n") if formatting == "openai" else SYSTEM
-    with (folder / f"{formatting}.jsonl").open("w") as stream:
-        for record in records:
-            stream.write(json.dumps({**row(record), "system": system, "tools": tools}) + "\n")
-    return formatting
+    return {"messages": turns, "system": SYSTEM, "tools": tools}
+
+
+def write_apart(folder: Path) -> str:
+    """The records as a dataset of other people."""
+    columns = {name: name for name in ("messages", "system", "tools")}
+    entry = {"file_name": "apart.json", "formatting": "sharegpt", "columns": columns}
+    folder.mkdir()
+    (folder / "dataset_info.json").write_text(json.dumps({"apart": entry}))
+    (folder / "apart.json").write_text(json.dumps([row_of(record) for record in RECORDS]))
+    return "apart"
 
 
 @dataclass(frozen=True)
@@ -275,11 +252,10 @@ def as_ours(examples: Mapping[str, Any], student: Path, name: str) -> Mapping[st
 def written(llama_factory, students, tmp_path_factory):
     """Tokens and labels by LLaMA-Factory's formatter, of our text by LLaMA-Factory, and by us."""
     trainings, ours = [], {}
-    for name, formatting in product(FORMATS, RECORDS):
-        student, records = students[name], RECORDS[formatting]
-        folder = tmp_path_factory.mktemp(name)
-        apart = write_apart(folder / "apart", formatting, records)
-        flat = write_dataset(folder / "flat", records, tool_format=FORMATS[name]).name
+    for name, form in FORMATS.items():
+        student, folder = students[name], tmp_path_factory.mktemp(name)
+        apart = write_apart(folder / "apart")
+        flat = write_dataset(folder / "flat", RECORDS, tool_format=form).name
         for kind, dataset in (("apart", apart), ("flat", flat)):
             config = TrainingConfig(
                 model_name_or_path=student,
@@ -293,31 +269,29 @@ def written(llama_factory, students, tmp_path_factory):
             trainings.append(folder / f"{kind}.yaml")
         read: Any = list(read_dataset(folder / "flat", flat))
         examples = supervised_examples(read, load_tokenizer(str(student)), 4096)
-        ours[name, formatting] = {
+        ours[name] = {
             "input_ids": [e.tokens for e in examples],
             "labels": [e.labels for e in examples],
         }
     measured = (one["examples"] for one in llama_factory.ask("measure", *trainings))
     return {
-        key: (as_ours(next(measured), students[key[0]], key[0]), next(measured), examples)
-        for key, examples in ours.items()
+        name: (as_ours(next(measured), students[name], name), next(measured), examples)
+        for name, examples in ours.items()
     }
 
 
-@pytest.mark.parametrize("formatting", RECORDS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(written, name, formatting):
-    theirs, of_our_text, ours = written[name, formatting]
+def test_our_text_has_the_tokens_of_llama_factorys_own_formatter(written, name):
+    theirs, of_our_text, ours = written[name]
     assert theirs == of_our_text == ours
-    assert len(ours["input_ids"]) == len(RECORDS[formatting])
+    assert len(ours["input_ids"]) == len(RECORDS)
 
 
-@pytest.mark.parametrize("formatting", RECORDS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_prompts_have_the_tokens_that_llama_factory_trains_on(written, students, name, formatting):
-    theirs, *_ = written[name, formatting]
+def test_prompts_have_the_tokens_that_llama_factory_trains_on(written, students, name):
+    theirs, *_ = written[name]
     tokenizer = load_tokenizer(str(students[name]))
-    for record, tokens in zip(RECORDS[formatting], theirs["input_ids"], strict=True):
+    for record, tokens in zip(RECORDS, theirs["input_ids"], strict=True):
         whole = record.conversation
         prompts: list[Conversation] = [
             whole[:i] for i, message in enumerate(whole) if message.role == "assistant"

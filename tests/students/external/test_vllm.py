@@ -120,17 +120,6 @@ def test_base_and_adapters_answer_as_in_transformers(predictor, asked, adapters,
             assert agreement(found, expected[name][:100]) >= 0.98
 
 
-def test_a_task_is_evaluated_without_rounds_and_scored_as_with_transformers(
-    predictor, task, expected
-):
-    completed = task.evaluate(predictor)
-    assert [c.error for c in completed] == [None] * N
-    assert agreement([c.transcript[-1].content or "" for c in completed], expected[""]) >= 0.98
-    there = task.generate_performance_report(completed)
-    here = task.generate_performance_report(task.evaluate(InProcessPredictor("pocket")))
-    assert abs(there.accuracy - here.accuracy) <= 0.02
-
-
 def test_a_student_without_chat_template_completes_as_in_transformers(
     predictor, make, asked, adapters
 ):

@@ -53,18 +53,6 @@ def test_adjacent_dialogues_of_sdpo_are_pairs_the_better_one_second(tmp_path):
     assert list(read_sdpo_pairs(path)) == [pair]
 
 
-def test_pairs_of_any_form_are_written_as_sdpo_has_them_and_read_again(tmp_path):
-    records = [
-        PreferenceDatum(instruction="q", chosen="yes", rejected="no", history=(("a", "b"),)),
-        PreferenceDatum(instruction="q", chosen="yes", rejected="no", system="s"),
-    ]
-    path = tmp_path / "pairs.json"
-    path.write_text(json.dumps(list(format_records_for_sdpo(records))))
-    found = list(read_sdpo_pairs(path))
-    assert [pair.prompt for pair in found] == [record.prompt for record in records]
-    assert [pair.segments for pair in found] == [record.segments for record in records]
-
-
 @pytest.mark.parametrize(
     ("dialogues", "message"),
     [
@@ -80,19 +68,21 @@ def test_dialogues_that_are_no_pairs_are_named(tmp_path, dialogues, message):
 
 
 def test_answers_of_one_turn_and_of_several_are_written_in_one_form(tmp_path):
-    """LLaMA-Factory's loader needs one type for each column."""
+    """LLaMA-Factory's loader needs one type for each column; SDPO's files have but one form."""
     (segments,) = read_sdpo_pairs(sdpo_file(tmp_path / "pairs.json", WORSE, BETTER))
-    single = PreferenceDatum(instruction="q", chosen="yes", rejected="no")
+    single = PreferenceDatum(instruction="q", chosen="yes", rejected="no", history=(("a", "b"),))
     records = [single, segments]
     written = write_dataset(tmp_path / "dataset", records)
     rows = list(read_jsonl(tmp_path / "dataset" / f"{written.name}.jsonl"))
     assert rows[0]["chosen"] == [{"from": "gpt", "value": "yes"}]
     assert [len(row["rejected"]) for row in rows] == [1, 5]
-    found = list(read_dataset(written.folder, written.name))
-    assert [record.segments for record in found] == [record.segments for record in records]
-    alone = write_dataset(tmp_path / "alone", [single])
-    (row,) = read_jsonl(tmp_path / "alone" / f"{alone.name}.jsonl")
-    assert row["chosen"] == "yes"
+    (tmp_path / "again.json").write_text(json.dumps(list(format_records_for_sdpo(records))))
+    for found in (
+        list(read_dataset(written.folder, written.name)),
+        list(read_sdpo_pairs(tmp_path / "again.json")),
+    ):
+        assert [pair.prompt for pair in found] == [record.prompt for record in records]
+        assert [pair.segments for pair in found] == [record.segments for record in records]
 
 
 def read(folder, data, **entry):

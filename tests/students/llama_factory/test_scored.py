@@ -17,14 +17,12 @@ from dataenvgym.records import (
     ToolCall,
 )
 from dataenvgym.students.llama_factory import without_weights
+from tests.students.trainings import spoken
 
 
 def dialogue(*turns: str, weights: tuple[float | None, ...], name: str = "") -> ScoredDatum:
-    messages = tuple(
-        Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(turns)
-    )
     return ScoredDatum(
-        messages=messages, weights=weights, system="s", provenance=Provenance(id=name)
+        messages=spoken(*turns), weights=weights, system="s", provenance=Provenance(id=name)
     )
 
 

@@ -11,7 +11,6 @@ from dataenvgym.storage import hash_files
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.predictors.checkpoints import (
-    initial_folder,
     kind_of,
     require_kind,
     save_nothing,
@@ -62,17 +61,6 @@ def test_a_folder_is_an_adapter_a_whole_student_or_nothing_learned(adapter, whol
         assert kind_of(folder) is None
         with pytest.raises(AdapterError, match="adapter_config"):
             require_kind(folder)
-
-
-def test_the_initial_adapter_must_exist(adapter, tmp_path, monkeypatch):
-    assert initial_folder(None) is None
-    monkeypatch.chdir(tmp_path)
-    adapter("a")
-    assert initial_folder("a") == tmp_path / "a"
-    save_nothing(tmp_path / "nothing", "some/student")
-    assert initial_folder("nothing") is None
-    with pytest.raises(AdapterError, match="adapter"):
-        initial_folder("b")
 
 
 def test_an_adapter_is_not_trained_on_top_of_a_whole_student(make_trainer, whole, tmp_path):

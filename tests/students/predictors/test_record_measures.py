@@ -1,14 +1,12 @@
 """Losses and influences of records, measured with a student that stays as it is."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
 
 from dataenvgym.errors import ConfigurationError, UnsupportedStageError
 from dataenvgym.interfaces import TrainingRun
-from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TextDatum, Tool, ToolCall
+from dataenvgym.records import SupervisedDatum, TextDatum
 from dataenvgym.storage import hash_files
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer, record_measures
@@ -88,20 +86,6 @@ def test_influences_are_of_the_tokens_that_the_trainer_learns(tiny_student, tmp_
     with training(config, 1, "cpu") as begun:
         found = record_measures._objective(config, torch.device("cpu"))
         assert found.examples == begun.objective.examples
-
-
-def test_records_with_tools_and_bare_texts_are_measured_as_they_are_trained(tiny_student):
-    tool = Tool(name="add", description="adds", parameters={"type": "object", "properties": {}})
-    call = Message(role="assistant", content="", tool_calls=(ToolCall(name="add", arguments={}),))
-    result = Message(role="tool", content="2", name="add")
-    said = Message(role="assistant", content="2")
-    chat = ChatDatum(
-        messages=(Message(role="user", content="1+1"), call, result, said), tools=(tool,)
-    )
-    trainer = InProcessTrainer(threads=1, cutoff_len=512)
-    assert math.isfinite(InProcessPredictor(tiny_student, trainer).losses([chat])[0])
-    chats, bare = make(tiny_student), InProcessPredictor(tiny_student, format="completion")
-    assert chats.losses(USEFUL) != bare.losses(USEFUL)
 
 
 def test_options_and_records_that_cannot_be_measured_are_refused(predictor):

@@ -34,7 +34,7 @@ def adapter_for(base: Any, **options: Any) -> Adapter:
     [
         (WEIGHTS, b"\0" * 20, "is broken"),
         ("adapter_config.json", b"{", "is broken"),
-        ("adapter_config.json", b'{"peft_type": "IA3"}', "peft_type is 'IA3', expected 'LORA'"),
+        ("adapter_config.json", b'{"peft_type": "IA3"}', "peft_type is 'IA3'"),
         ("adapter_config.json", b"[]", "is broken"),
         # PEFT would import the module that `megatron_core` names
         (

@@ -1,7 +1,5 @@
 from typing import Any
 
-import pytest
-
 from dataenvgym.records import (
     KTODatum,
     PreferenceDatum,
@@ -13,7 +11,6 @@ from dataenvgym.students.trainers.examples import (
     Example,
     judged_examples,
     preference_examples,
-    shared_room,
     supervised_examples,
     text_examples,
 )
@@ -25,20 +22,6 @@ def learned(example: Example, tokenizer: Any) -> str:
         label in (IGNORED, t) for t, label in zip(example.tokens, example.labels, strict=True)
     )
     return str(tokenizer.decode([label for label in example.labels if label != IGNORED]))
-
-
-@pytest.mark.parametrize(
-    ("prompt", "response", "room", "kept"),
-    [
-        (5, 3, 10, (5, 3)),
-        (50, 3, 10, (7, 3)),  # a short response is kept whole
-        (3, 50, 10, (3, 7)),  # a short prompt is kept whole
-        (30, 10, 20, (15, 5)),  # both are cut by the same share
-        (9, 9, 1, (1, 0)),
-    ],
-)
-def test_a_prompt_and_a_response_share_the_room(prompt, response, room, kept):
-    assert shared_room(prompt, response, room) == kept
 
 
 def test_long_conversations_are_cut_turn_by_turn(tokenizer):

@@ -28,10 +28,11 @@ from dataenvgym.records import (
     TrainingDatum,
 )
 from dataenvgym.storage import hash_files, read_json, read_jsonl
-from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
+from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.llama_factory.training_config import trainer_with
 from dataenvgym.students.trainers import InProcessTrainer
 from dataenvgym.students.trainers.in_process import training
+from tests.students.trainings import losses, write_training
 
 RECORDS = [SupervisedDatum(instruction=f"say {n}", output=f"{n}!" * (n % 3 + 1)) for n in range(20)]
 
@@ -42,22 +43,12 @@ def prepare(
     folder: Path, student: Path, records: Sequence[TrainingDatum], **options: Any
 ) -> tuple[InProcessTrainer, Path]:
     """A trainer and the file that it is to train by."""
-    one = {"seed": options.pop("seed", 3)}
+    one = {"seed": options.pop("seed", 3), "model_name_or_path": student}
     if "adapter" in options:
         one["adapter_name_or_path"] = options.pop("adapter")
     settings = {"threads": 2, "num_train_epochs": 2, "per_device_train_batch_size": 4, **options}
     trainer = InProcessTrainer(**settings)
-    dataset = write_dataset(folder / "dataset", records)
-    config = trainer.config.with_options(
-        model_name_or_path=student,
-        stage=dataset.stage,
-        dataset=dataset.name,
-        dataset_dir=dataset.folder,
-        output_dir=folder / "adapter",
-        **one,
-    )
-    config.write(folder / "training.yaml")
-    return trainer, folder / "training.yaml"
+    return trainer, write_training(folder, records, trainer.config, **one)
 
 
 def train(
@@ -65,10 +56,6 @@ def train(
 ) -> Path:
     trainer, path = prepare(folder, student, records, **options)
     return trainer.train(path)
-
-
-def losses(adapter: Path) -> list[float]:
-    return [line["loss"] for line in read_jsonl(adapter.parent / "trainer_log.jsonl")]
 
 
 def test_a_training_leaves_an_adapter_and_a_log(tmp_path, tiny_student):
@@ -203,27 +190,6 @@ def test_a_run_that_could_learn_nothing_whole_ends_before_the_training(
     with pytest.raises(TrainingError, match=said):
         train(tmp_path, tiny_student, [record], **options)
     assert not list(tmp_path.rglob("trainer_log.jsonl"))
-
-
-def test_a_training_continues_from_an_adapter(tmp_path, tiny_student):
-    first = train(tmp_path / "1", tiny_student, **FAST, num_train_epochs=10)
-    second = train(tmp_path / "2", tiny_student, adapter=first, learning_rate=1e-4)
-    assert losses(second)[0] < 0.7 * losses(first)[0]
-    assert hash_files(first) != hash_files(second)
-    rank = read_json(second / "adapter_config.json")["r"]
-    assert rank == read_json(first / "adapter_config.json")["r"] == 16
-
-
-def test_preferences_are_measured_against_the_base_or_the_adapter_that_is_named(
-    tmp_path, tiny_student
-):
-    records = [PreferenceDatum(instruction=f"q{n}", chosen="yes", rejected="no") for n in range(8)]
-    first = train(tmp_path / "1", tiny_student, records, num_train_epochs=10)
-    against_base = train(tmp_path / "2", tiny_student, records, adapter=first)
-    assert losses(against_base)[0] < 0.6
-    reference = {"ref_model": str(tiny_student), "ref_model_adapters": str(first)}
-    against_itself = train(tmp_path / "3", tiny_student, records, adapter=first, extra=reference)
-    assert losses(against_itself)[0] == pytest.approx(math.log(2), abs=1e-4)
 
 
 def test_a_training_that_breaks_down_names_the_step_and_leaves_no_adapter(tmp_path, tiny_student):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from dataenvgym.records import KTODatum, Message, PreferenceDatum, ScoredDatum, SupervisedDatum
+from dataenvgym.records import KTODatum, PreferenceDatum, ScoredDatum, SupervisedDatum
 from dataenvgym.students.llama_factory import TrainingConfig, without_weights
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import (
@@ -17,6 +17,7 @@ from dataenvgym.students.trainers.examples import (
 )
 from dataenvgym.students.trainers.objectives import DPO, KTO, CrossEntropy, Objective, padder
 from dataenvgym.students.trainers.scored import turn_discounts
+from tests.students.trainings import spoken
 
 CPU = torch.device("cpu")
 
@@ -125,10 +126,7 @@ def test_dmpo_weighs_the_turns_of_random_dialogues_as_its_formula():
 
 
 def dialogue(weight: float, *turns: str) -> ScoredDatum:
-    messages = tuple(
-        Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(turns)
-    )
-    return ScoredDatum(messages=messages, weights=(weight,) * (len(turns) // 2), system="s")
+    return ScoredDatum(messages=spoken(*turns), weights=(weight,) * (len(turns) // 2), system="s")
 
 
 GOOD = dialogue(1.0, "q", "yes", "and?", "a longer answer", "so?", "1")

@@ -7,21 +7,19 @@ from typing import Any
 import pytest
 import torch
 
-from dataenvgym.records import Message, ScoredDatum
+from dataenvgym.records import ScoredDatum
 from dataenvgym.students.llama_factory import TrainingConfig
 from dataenvgym.students.trainers.compute import workers
 from dataenvgym.students.trainers.examples import IGNORED, Example, Scored, scored_examples
-from dataenvgym.students.trainers.objectives import CrossEntropy, ScoredTurns, padder
+from dataenvgym.students.trainers.objectives import ScoredTurns, padder
 from dataenvgym.students.trainers.scored import ScoredLoss
+from tests.students.trainings import spoken
 
 CPU = torch.device("cpu")
 
 
 def dialogue(*turns: str, weights: tuple[float | None, ...], system: str = "") -> ScoredDatum:
-    messages = tuple(
-        Message(role="assistant" if i % 2 else "user", content=text) for i, text in enumerate(turns)
-    )
-    return ScoredDatum(messages=messages, weights=weights, system=system)
+    return ScoredDatum(messages=spoken(*turns), weights=weights, system=system)
 
 
 DIALOGUES = [
@@ -117,16 +115,6 @@ def test_random_tokens_have_the_loss_and_gradient_of_verl(seed):
     assert torch.allclose(total, expected, atol=1e-5)
     mine, theirs = (torch.autograd.grad(each, logs)[0] for each in (total, expected))
     assert torch.allclose(mine, theirs, atol=1e-6)
-
-
-def test_by_token_mean_weights_of_1_are_supervised_learning(model, tokenizer):
-    ones = [d.model_copy(update={"weights": (1.0,) * len(d.weights)}) for d in DIALOGUES]
-    scored = scored_examples(ones, tokenizer, 200)
-    of = objective(scored, model, scored_reduction="token_mean")
-    plain = CrossEntropy([one.example for one in scored], padder(0, CPU))
-    (scale,) = plain.scales([[0, 1, 2]])
-    expected = scale * float(plain.loss(model, [0, 1, 2], None))
-    assert loss(of, model, [0, 1, 2]) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_base_for_the_penalty_may_be_another_model(model, other_model, tokenizer):

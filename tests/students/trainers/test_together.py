@@ -12,12 +12,12 @@ from dataenvgym import events
 from dataenvgym.errors import ConfigurationError, TrainingError
 from dataenvgym.records import PreferenceDatum, SupervisedDatum, TextDatum, TrainingDatum
 from dataenvgym.storage import hash_files, read_jsonl
-from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
 from dataenvgym.students.trainers import InProcessTrainer, together
 from dataenvgym.students.trainers.together import (
     TrainingRequest,
     train_each,
 )
+from tests.students.trainings import write_training
 
 CPU = torch.device("cpu")
 MIXED: tuple[dict[str, Any], ...] = (
@@ -41,21 +41,10 @@ def write(tmp_path, tiny_student):
     """Writes the files of a training; returns the trainer and the YAML file."""
 
     def write(
-        name: str, data: Sequence[TrainingDatum], stage: str = "sft", **options: Any
+        name: str, data: Sequence[TrainingDatum], **options: Any
     ) -> tuple[InProcessTrainer, Path]:
-        folder = tmp_path / name
-        dataset = write_dataset(folder / "dataset", data)
-        own = {"num_train_epochs": 2.0, **options}
-        path = folder / "training.yaml"
-        TrainingConfig(
-            model_name_or_path=str(tiny_student),
-            stage=stage,
-            dataset=dataset.name,
-            dataset_dir=dataset.folder,
-            output_dir=folder / "adapter",
-            **own,
-        ).write(path)
-        return InProcessTrainer(threads=1), path
+        own = {"model_name_or_path": tiny_student, "num_train_epochs": 2.0, **options}
+        return InProcessTrainer(threads=1), write_training(tmp_path / name, data, **own)
 
     return write
 
@@ -96,9 +85,9 @@ def test_each_adapter_is_the_one_that_is_trained_alone(write, monkeypatch, threa
     pairs = [PreferenceDatum(instruction=f"x{i}", chosen="a", rejected="b") for i in range(4)]
     others = {"pt": [TextDatum(text="a b c")] * 5, "dpo": pairs}  # "dpo" cannot share its steps
     for stage, own in others.items():
-        trainer, path = write(f"{stage} alone", own, stage)
+        trainer, path = write(f"{stage} alone", own)
         alone.append(trainer.train(path))
-        requests.append(TrainingRequest(*write(stage, own, stage)))
+        requests.append(TrainingRequest(*write(stage, own)))
     train_each(requests, threads)
     for expected, request in zip(alone, requests, strict=True):
         assert_equal(expected, request.done.result())

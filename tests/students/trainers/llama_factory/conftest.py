@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from dataenvgym.records import SupervisedDatum
-from dataenvgym.students.llama_factory import TrainingConfig, write_dataset
+from tests.students.trainings import write_training as write_training_of
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
@@ -47,18 +47,9 @@ def write_training(tmp_path):
     """Writes the file for a training to the folder of that name."""
 
     def write(name: str = "it", **options: Any) -> Path:
-        folder = tmp_path / name
         records = [SupervisedDatum(instruction="1 + 1", output="2")]
-        dataset = write_dataset(folder / "dataset", records)
-        values = {
-            "model_name_or_path": "some/student",
-            "dataset": dataset.name,
-            "dataset_dir": dataset.folder,
-            "output_dir": folder / "adapter",
-            **options,
-        }
-        TrainingConfig(**values).write(folder / "training.yaml")
-        return folder / "training.yaml"
+        given = {"model_name_or_path": "some/student", **options}
+        return write_training_of(tmp_path / name, records, **given)
 
     return write
 
