@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Protocol, cast, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 from annotated_types import Ge
@@ -64,14 +64,16 @@ class UncertaintySelection:
         task: asks the student, with its `sampling`.
         samples: tries of each record, at least 2.
         temperature: of the tries, more than 0.
-        breadth: candidates tried for each wanted record, at least 1.
+
+    Attributes:
+        breadth: candidates tried for each wanted record.
     """
 
     task: Task
     _: KW_ONLY
     samples: Annotated[int, Ge(2)] = 4
     temperature: PositiveFloat = 1.0
-    breadth: PositiveInt = 3
+    breadth: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         self.task = attemptable(self.task)

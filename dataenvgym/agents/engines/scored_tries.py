@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from pydantic import NonNegativeFloat, PositiveInt
+from pydantic import NonNegativeFloat
 
 from dataenvgym.agents.engines.self_teaching import SelfTeachingEngine
 from dataenvgym.errors import ConfigurationError
@@ -172,7 +172,6 @@ class ScoredTriesEngine(JudgedTriesEngine):
         turn_prompt: the judge's question about turns, by name: social_turns, or epo_turns with the
             words of EPO's code. Like any prompt with `{history}`, which shows the score, that one
             is asked about all tries, as EPO does.
-        most_named: the most turns of a try that the judge can name; None allows all.
         least_deviation: leave out the tries at a problem if the sample standard deviation of their
             rewards is not above this value; 0 leaves out equal rewards only (DAPO's dynamic
             sampling). None leaves out nothing.
@@ -188,7 +187,6 @@ class ScoredTriesEngine(JudgedTriesEngine):
     normalize: Normalization = NORMALIZATION
     baseline: bool = False
     turn_prompt: PromptLike = "social_turns"
-    most_named: PositiveInt | None = None
     least_deviation: NonNegativeFloat | None = None
 
     def __post_init__(self) -> None:
@@ -224,7 +222,7 @@ class ScoredTriesEngine(JudgedTriesEngine):
                 self.judge,
                 judged,
                 task=self.task,
-                most=self.most_named,
+                most=None,
                 prompt=self._turn_prompt,
             )
             for (done, turns), verdict in zip(judged, verdicts, strict=True):

@@ -9,10 +9,10 @@ right and are wrong now (forgetting events) are the examples.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
-from pydantic import JsonValue, NonNegativeFloat, PositiveFloat
+from pydantic import JsonValue, NonNegativeFloat
 
 from dataenvgym.agents.policies.plain import accuracy, by_skill
 from dataenvgym.interfaces import Stateful
@@ -36,15 +36,17 @@ class RetentionPolicy:
     Args:
         policy: plans the rest; everything, if nothing is forgotten.
         share: the largest share of the records for forgotten skills, in [0, 1].
+        tolerance: a fall in accuracy of at most this much does not count.
+
+    Attributes:
         full_at: the summed fall at which all of `share` is used (accuracy, summed over skills; for
             instances, the share of forgotten ones); a smaller fall uses it in proportion.
-        tolerance: a fall in accuracy of at most this much does not count.
     """
 
     policy: Policy
     _: KW_ONLY
     share: Share = 0.2
-    full_at: PositiveFloat = 1.0
+    full_at: ClassVar[float] = 1.0
     tolerance: NonNegativeFloat = 0.1
 
     def __post_init__(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import JsonValue, NonNegativeInt
+from pydantic import JsonValue
 
 from dataenvgym.agents.tree.policies import AlternatingPolicy
 from dataenvgym.agents.tree.situation import TreePolicy, TreeSituation, TreeStep, within_budget
@@ -48,9 +48,9 @@ class LLMTreePolicy:
             names, a mapping, or a `Prompt`.
         fallback: decides where the teacher does not; None is `AlternatingPolicy`.
         temperature, max_tokens: of the teacher's answers.
-        remembered: the most earlier decisions on a skill that the teacher sees.
 
     Attributes:
+        remembered: the most earlier decisions on a skill that the teacher sees.
         n_fallbacks: the number of decisions that `fallback` made so far.
     """
 
@@ -60,7 +60,7 @@ class LLMTreePolicy:
     fallback: TreePolicy | None = None
     temperature: float = 0.0
     max_tokens: int = 512
-    remembered: NonNegativeInt = 5
+    remembered: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         names = {"needs": ("skill", "tree"), "may": ("budget", "history")}
@@ -122,7 +122,7 @@ class LLMTreePolicy:
                 said += f"; reward {100 * reward:+.0f} points"
             accuracy = _percent(step.accuracies.get(skill))
             lines.append(f"Iteration {step.iteration}, accuracy {accuracy} before: {said}")
-        return lines[-self.remembered :] if self.remembered else []
+        return lines[-self.remembered :]
 
     def _move(self, tree: Tree, answer: Any | None, forest: Forest) -> Explore | Exploit | None:
         """Parse an answer as a move; None if the move is impossible."""

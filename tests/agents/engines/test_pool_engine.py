@@ -95,12 +95,16 @@ def torn(skill):
     return Student(say)
 
 
-def test_uncertainty_tries_some_candidates_and_selects_those_with_different_answers():
-    engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=200), TASK)
+def test_uncertainty_tries_some_candidates_and_selects_those_with_different_answers(monkeypatch):
+    def selection(breadth):
+        monkeypatch.setattr(UncertaintySelection, "breadth", breadth)
+        return UncertaintySelection(TASK, samples=3)
+
+    engine = PoolEngine(selection(200), TASK)
     records = generate(engine, Assignment(10), predictor=torn("odds"))
     assert [r.provenance.skill for r in records] == ["odds"] * 10
     student = torn("odds")
-    engine = PoolEngine(UncertaintySelection(TASK, samples=3, breadth=4), TASK)
+    engine = PoolEngine(selection(4), TASK)
     assert len(generate(engine, Assignment(5), predictor=student)) == 5
     assert len(student.asked) == 3 * 4 * 5
 

@@ -116,14 +116,13 @@ def test_the_judge_reads_the_goal_the_score_and_the_numbered_dialogue():
         asked.append(conversation[-1].content)
         return json.dumps({"turns": []})
 
-    generate(Lamps(judge=judge), Tries(SOLD, WALKED), most_named=1)
+    generate(Lamps(judge=judge), Tries(SOLD, WALKED))
     assert len(asked) == 1  # not about the try that was lost
     assert "Your goal: Buy." in asked[0]
     assert "it was achieved completely): 8.75\n" in asked[0]
     assert "critically important for achieving the goal" in asked[0]
     assert "[2] assistant:\n    Strategy: wait" in asked[0]
     assert "The turns of the assistant are 2, 4." in asked[0]
-    assert "at most 1" in asked[0]
 
 
 def test_epo_asks_about_all_tries_in_its_published_words_with_the_final_score():

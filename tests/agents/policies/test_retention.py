@@ -33,12 +33,20 @@ class Fixed:
         return SkillListPolicy().plan(fakes.situation(new), count, rng)
 
 
+class Half(RetentionPolicy):
+    full_at = 0.5
+
+
+class Soon(RetentionPolicy):
+    full_at = 0.1
+
+
 def plan(policy, situation, count=100):
     return policy.plan(situation, count, np.random.default_rng(0))
 
 
 def test_a_skill_below_its_best_gets_its_share():
-    policy = RetentionPolicy(Fixed(), share=0.3, full_at=0.5)
+    policy = Half(Fixed(), share=0.3)
     plan(policy, situation({"new": 2, "old": 9}))
     got = plan(policy, situation({"new": 2, "old": 4}))
     assert [(a.skill, a.count) for a in got] == [("new", 70), ("old", 30)]
@@ -47,7 +55,7 @@ def test_a_skill_below_its_best_gets_its_share():
 
 def test_a_smaller_fall_gets_less_and_one_within_the_tolerance_nothing():
     def kept(now, tolerance=0.1):
-        policy = RetentionPolicy(Fixed(), share=0.5, full_at=1.0, tolerance=tolerance)
+        policy = RetentionPolicy(Fixed(), share=0.5, tolerance=tolerance)
         plan(policy, situation({"new": 2, "old": 9}))
         got = plan(policy, situation({"new": 2, "old": now}))
         return sum(a.count for a in got if a.skill == "old")
@@ -57,10 +65,10 @@ def test_a_smaller_fall_gets_less_and_one_within_the_tolerance_nothing():
 
 
 def test_the_best_is_remembered_over_several_iterations_and_a_restart():
-    policy = RetentionPolicy(UCBPolicy(), share=0.3, full_at=0.1)
+    policy = Soon(UCBPolicy(), share=0.3)
     for old in (9, 7, 5):
         policy.plan(situation({"new": 2, "old": old}), 60, np.random.default_rng(0))
-    restored = RetentionPolicy(UCBPolicy(), share=0.3, full_at=0.1)
+    restored = Soon(UCBPolicy(), share=0.3)
     restored.load_state_dict(json.loads(json.dumps(policy.state_dict())))
     assert restored.state_dict() == policy.state_dict()
     later = situation({"new": 4, "old": 8})
@@ -73,7 +81,7 @@ def test_the_best_is_remembered_over_several_iterations_and_a_restart():
 
 
 def test_without_skills_the_instances_that_were_solved_once_are_the_examples():
-    policy = RetentionPolicy(OpenEndedPolicy(), share=0.5, full_at=0.1)
+    policy = Soon(OpenEndedPolicy(), share=0.5)
     plan(policy, situation({"a": 4}, skills=False))
     got = plan(policy, situation({"a": 2}, skills=False), 40)
     kept = [a for a in got if a.examples[0].instance.id in ("a-2", "a-3")]

@@ -56,7 +56,7 @@ def test_an_answer_that_cannot_be_used_is_counted_and_left_to_the_fallback(answe
     assert (policy.n_fallbacks, teacher.malformed) == (1, malformed)
 
 
-def test_the_prompt_contains_earlier_actions_with_their_rewards():
+def test_the_prompt_contains_earlier_actions_with_their_rewards(monkeypatch):
     steps = (
         TreeStep(
             iteration=1,
@@ -85,7 +85,8 @@ def test_the_prompt_contains_earlier_actions_with_their_rewards():
     assert "Iteration 1" not in teacher.asked[1]
     assert "more than 30 records in one action" in teacher.asked[0]
     teacher = Teacher(EXPLOIT, EXPLORE)
-    act(LLMTreePolicy(teacher, remembered=1), iteration=3, history=steps)
+    monkeypatch.setattr(LLMTreePolicy, "remembered", 1)
+    act(LLMTreePolicy(teacher), iteration=3, history=steps)
     assert last in teacher.asked[0]
     assert "Iteration 1" not in teacher.asked[0]
 
