@@ -32,10 +32,8 @@ def test_a_row_of_apps_is_a_program_or_a_function(box):
     instance, problem = loaded(APPS)
     assert (instance.id, instance.skill) == ("12", "interview")
     assert instance.instruction.endswith("Read the input from stdin, write to stdout.")
-    assert problem.hidden == (
-        StdioTest(input="1\n", output="2\n"),
-        StdioTest(input="2\n3", output="3\n"),
-    )
+    cases = (("1\n", "2\n"), ("2\n3", "3\n"))
+    assert problem.hidden == tuple(StdioTest(input=i, output=o) for i, o in cases)
     assert judge(problem.solution, problem, box, limits=LIMITS).passed
     instance, problem = loaded(APPS_CALL)
     assert problem.entry_point == "addOne"
@@ -108,10 +106,8 @@ def test_invalid_rows_are_refused_with_line_and_field(row, field, value):
 
 def test_numbers_may_have_any_number_of_digits(box):
     digits = "9" * 20_000
-    problem = loaded(
-        APPS_CALL
-        | {"input_output": f'{{"fn_name": "f", "inputs": [[-{digits}]], "outputs": [{digits}]}}'}
-    )[1]
+    io = f'{{"fn_name": "f", "inputs": [[-{digits}]], "outputs": [{digits}]}}'
+    problem = loaded(APPS_CALL | {"input_output": io})[1]
     assert judge("def f(x): return -x", problem, box, limits=LIMITS).passed
     assert not judge("def f(x): return -x - 1", problem, box, limits=LIMITS).passed
     problem = loaded(APPS | {"input_output": f'{{"inputs": [{digits}], "outputs": [{digits}]}}'})[1]
@@ -130,15 +126,10 @@ def test_a_row_of_livecodebench_has_public_and_private_tests(pack, box):
 
 def test_a_functional_row_of_livecodebench_calls_a_method(box):
     test = {"input": '[1, 2]\n"ab"', "output": "[1, 2, 2]", "testtype": "functional"}
-    instance, problem = loaded(
-        LCB
-        | {
-            "public_test_cases": json.dumps([test]),
-            "private_test_cases": "",
-            "metadata": json.dumps({"func_name": "put"}),
-            "starter_code": "class Solution:\n    def put(self, xs: List[int], s: str):\n        ",
-        }
-    )
+    starter = "class Solution:\n    def put(self, xs: List[int], s: str):\n        "
+    row = {"public_test_cases": json.dumps([test]), "private_test_cases": ""}
+    row |= {"metadata": json.dumps({"func_name": "put"}), "starter_code": starter}
+    instance, problem = loaded(LCB | row)
     assert "Complete this code" in instance.instruction
     assert problem.public == (CallTest(args=([1, 2], "ab"), expected=[1, 2, 2]),)
     code = f"{problem.starter}return xs + [len(s)]\n"

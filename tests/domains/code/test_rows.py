@@ -3,7 +3,7 @@ import pytest
 from dataenvgym.domains.code.problem import ProgramTest
 from dataenvgym.domains.code.sandboxed_tests import judge
 from dataenvgym.errors import InvalidInstanceError
-from tests.domains.code.problems import HUMANEVAL, LIMITS, MBPP, loaded, passed
+from tests.domains.code.problems import HUMANEVAL, LIMITS, MBPP, loaded, passed, program
 
 
 def test_a_row_of_humaneval_keeps_its_helpers_and_hides_its_tests(box):
@@ -67,29 +67,17 @@ def test_a_row_of_mbpp_whose_tests_make_the_solutions_objects_accepts_its_soluti
 
 
 def test_our_own_format_has_the_fields_of_a_problem(box):
-    instance, problem = loaded(
-        {
-            "id": "add",
-            "instruction": "Write f.",
-            "entry_point": "f",
-            "files": {"one.py": "ONE = 1\n"},
-            "public": [[[1], {}, 2]],
-            "tests": [
-                {"kind": "program", "code": "assert f(2) == 3"},
-                {"kind": "doctest", "text": ">>> f(3)\n4"},
-            ],
-            "solution": "from one import ONE\ndef f(x):\n    return x + ONE\n",
-            "skill": "sums",
-            "category": "numbers",
-        }
-    )
+    tests = [program("assert f(2) == 3"), {"kind": "doctest", "text": ">>> f(3)\n4"}]
+    row = {"id": "add", "instruction": "Write f.", "entry_point": "f", "public": [[[1], {}, 2]]}
+    row |= {"files": {"one.py": "ONE = 1\n"}, "tests": tests, "skill": "sums"}
+    row |= {"solution": "from one import ONE\ndef f(x):\n    return x + ONE\n"}
+    instance, problem = loaded(row | {"category": "numbers"})
     assert (instance.id, instance.skill, instance.category) == ("add", "sums", "numbers")
     assert instance.answer == instance.data["solution"] == problem.solution
-    assert problem.hidden[0] == ProgramTest(code="assert f(2) == 3")
+    assert problem.hidden[0] == ProgramTest(code="assert f(2) == 3\n")
     assert judge(problem.solution, problem, box, limits=LIMITS).passed
-    assert (
-        loaded({"instruction": "?", "tests": [{"kind": "stdio", "output": "1"}]})[0].id == "rows-3"
-    )
+    bare = {"instruction": "?", "tests": [{"kind": "stdio", "output": "1"}]}
+    assert loaded(bare)[0].id == "rows-3"
 
 
 @pytest.mark.parametrize(

@@ -90,22 +90,12 @@ def test_impossible_options_are_refused_when_the_task_is_made(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("code_jsonl", "apps", "livecodebench", "mbpp", "mbpp_plus"),
-        *("humaneval", "humaneval_plus"),
-    ],
+    "name", ["code_jsonl", "apps", "livecodebench", "mbpp", "mbpp_plus", "humaneval_plus"]
 )
 def test_the_configurations_make_tasks(name, tmp_path):
     path = write(tmp_path / "p.jsonl", 1)
-    task = build_task(
-        compose(
-            [
-                *(f"task={name}", f"task.sources={path}", "task.format=own"),
-                *("task.limits.seconds=7", "task.max_turns=3"),
-            ]
-        )
-    )
+    own = (f"task={name}", f"task.sources={path}", "task.format=own", "task.limits.seconds=7")
+    task = build_task(compose([*own, "task.max_turns=3"]))
     assert task.domain.limits.seconds == 7
     assert "Schreibe f" in task.on("train").make_environment().reset()[0][-1].content
 

@@ -145,8 +145,7 @@ def test_scripted_partners_are_not_bound_by_talk_and_do_not_follow_it(partner):
         done = task.attempt(ScriptedPredictor(student), task.instances)
         assert not any(c.error for c in done)
         assert all("does: accept" not in m.content for c in done for m in c.transcript)
-        heard = [m.content for c in done for m in c.transcript if m.role == "user"]
-        return heard
+        return [m.content for c in done for m in c.transcript if m.role == "user"]
 
     silent = offers("Hm.")
     assert any("] does: offer " in text for text in silent)
@@ -162,12 +161,9 @@ def test_random_bargains_agree_with_their_definition(spoken):
     """In words of single turns, without any state that is carried along."""
     draw = random.Random(1)
     for number in range(400):
-        simultaneous = number % 2 == 0
-        rules = Rules(
-            order="simultaneous" if simultaneous else "round_robin", turn_limit=30, most_stale=9
-        )
-        if spoken:
-            rules = Rules(order=rules.order, turn_limit=30, most_stale=9, kinds=SPOKEN.kinds)
+        order = ("simultaneous", "round_robin")[number % 2]
+        kinds = (SPOKEN if spoken else DONE).kinds
+        rules = Rules(order=order, turn_limit=30, most_stale=9, kinds=kinds)
         offer, accept, withdraw = FORMS[SPOKEN if spoken else DONE]
         game, history = begun(rules), []
         for _ in range(12):
