@@ -98,10 +98,7 @@ def test_nothing_survives_runs_of_all_kinds(bwrap, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_nothing_survives_thousands_of_runs_and_memory_stays(fresh):
-    outer = fresh.zygote.parents()[1]
-    others = [p for p in descendants() if p != outer and outer not in p.parents()]
-    at_rest = len(others) + 5
+def test_memory_stays_over_thousands_of_runs(fresh):
     for _ in range(500):
         fresh.box.run("assert 1 + 1 == 2")
     gc.collect()
@@ -111,11 +108,6 @@ def test_nothing_survives_thousands_of_runs_and_memory_stays(fresh):
     gc.collect()
     end = [process.memory_info().rss for process in (psutil.Process(), fresh.zygote)]
     assert all((last - first) / 2500 < 1024 for first, last in zip(start, end, strict=True))
-    for i in range(100):
-        fresh.box.run(NASTY[i % len(NASTY)] if i % 10 else BOMB, limits=Limits(seconds=2))
-    assert settled(at_rest)
-    fresh.box.close()
-    assert settled(at_rest - 5, within=0)
 
 
 def test_a_worker_that_died_while_idle_is_replaced_in_silence(fresh):
