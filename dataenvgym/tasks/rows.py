@@ -15,6 +15,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,9 +158,7 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
             raise EOFError("it is empty")
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark
-                if line.strip():
+                if (line := line.removeprefix(BOM_UTF8)).strip():
                     yield _row(f"{name}-{number}", f"{where}:{number}", line)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidInstanceError(f"{where} is damaged: {error}") from None
@@ -167,7 +166,7 @@ def rows_of_lines(path: Path, name: str, where: str) -> Iterator[SourceRow]:
 
 def _from_array(path: Path, name: str, where: str) -> Iterator[SourceRow]:
     try:
-        rows = exact_json.loads(path.read_bytes(), as_written=True)
+        rows = exact_json.loads(path.read_bytes().removeprefix(BOM_UTF8), as_written=True)
     except exact_json.JSONDecodeError:  # one object a line, or none that can be read
         yield from rows_of_lines(path, name, where)
         return

@@ -64,7 +64,7 @@ def test_a_packed_file_that_is_damaged_is_refused_by_name_and_never_read_in_part
 
 def test_a_json_file_has_an_array_or_one_object_per_line(tmp_path):
     path = tmp_path / "all.json"
-    path.write_text(json.dumps(OBJECTS))
+    path.write_text(json.dumps(OBJECTS, indent=1), encoding="utf-8-sig")
     assert [row.values for row in read_rows(path)] == OBJECTS
     path.write_text("".join(f"{json.dumps(values)}\n" for values in OBJECTS))
     assert [row.values for row in read_rows(path)] == OBJECTS
