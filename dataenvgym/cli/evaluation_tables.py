@@ -40,7 +40,7 @@ def skill_table(report: PerformanceReport, names: Sequence[str] | None = None) -
                 "score": part.score,
                 "accuracy": part.accuracy,
                 **{
-                    ("named", one_line(name, 40)): part.scores.get(name)
+                    ("named", name): part.scores.get(name)
                     for name in (report.scores if names is None else names)
                 },
                 "n": part.n,
@@ -115,7 +115,7 @@ def summary_table(rows: Sequence[EvaluationSummary]) -> Table:
                 "score": row.score,
                 "accuracy": values.get("accuracy"),
                 "95%": None if half is None else f"± {half:.3f}",
-                **{("named", one_line(name, 30)): values.get(name) for name in (*order, *last)},
+                **{("named", name): values.get(name) for name in (*order, *last)},
                 "tokens": None if tokens is None else f"{tokens:.0f}",
                 "seconds": None if row.usage is None else f"{row.usage.seconds:.1f}",
             }

@@ -22,6 +22,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from dataenvgym.errors import shorten
+
 Row = Mapping[Any, object]
 """The cells of a row by the names of their columns."""
 Style = Literal["text", "title", "section", "note", "warning", "good", "bad"]
@@ -60,13 +62,13 @@ class Table(NamedTuple):
 def table(rows: Iterable[Row], title: str = "", *, texts: int = 1, total: bool = False) -> Table:
     """A table of rows by the names of their columns; a column without any value is left out.
 
-    A name may be a tuple, of which the last one is shown: so a user's name never meets another one.
+    A name may be a tuple, whose last part is shown: so a user's name never meets another one.
     """
     rows = list(rows)
     known = dict.fromkeys(name for row in rows for name in row)
     names = [name for name in known if any(row.get(name) is not None for row in rows)]
     cells = [[row.get(name) for name in names] for row in rows]
-    heads = [name if isinstance(name, str) else name[-1] for name in names]
+    heads = [n if isinstance(n, str) else shorten(" ".join(n[-1].split()), 40) for n in names]
     return Table(heads, cells, title, texts, total)
 
 

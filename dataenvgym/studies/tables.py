@@ -106,7 +106,7 @@ def _scores(task: TaskResult, title: str) -> Table:
                 "records": score(means["records"], 0),
                 "calls": score(means["requests"], 0) if asked else None,
                 "cost": ("?" if cost is None else f"${cost:.2f}") if asked else None,
-                **{("named", one_line(name, 20)): gain(of) for name, of in one.score_gains.items()},
+                **{("named", name): gain(of) for name, of in one.score_gains.items()},
                 "forgotten": means.get("forgetting") or None,
                 "refused": score(means["n_refused"], 1) if means.get("n_refused") else None,
                 "sec.": score(means["seconds"], 0),

@@ -14,7 +14,7 @@ from pathlib import Path
 from dataenvgym.environments import PHASES
 from dataenvgym.environments.rendering import forest_rows
 from dataenvgym.records import SkillReport
-from dataenvgym.runs.documents import Document, File, Line, Table, markdown, table
+from dataenvgym.runs.documents import Document, File, Line, Row, Table, markdown, table
 from dataenvgym.runs.episodes.attribution import read_attribution
 from dataenvgym.runs.episodes.outcome import iteration_table, outcome, shares, warnings_of
 from dataenvgym.runs.episodes.plots import draw_curve
@@ -163,27 +163,24 @@ def _skills(run: RunFiles) -> Document:
         if (i := one.instance.id) in run.losses[run.best]:
             lost[one.instance.skill or ""][i] = run.losses[run.best][i]
     now = f"iteration {run.best}"
-    rows = []
+    rows: list[Row] = []
     for base, best in pairs:
-        figures: dict[str, tuple[float | None, float | None]] = {
-            "no answer": (base.no_answer_rate, best.no_answer_rate if best else None)
+        after = best.score if best else None
+        row: dict[str | tuple[str, ...], object] = {
+            "category": base.category or "-",
+            "skill": base.skill or "(none)",
+            "base": base.score,
+            now: after,
+            "change": change(difference(after, base.score)),
+            "no answer, base": base.no_answer_rate,
+            f"no answer, {now}": best.no_answer_rate if best else None,
         }
         for name in named:
-            figures[name] = base.scores.get(name), best.scores.get(name) if best else None
-        after = best.score if best else None
-        rows.append(
-            {
-                "category": base.category or "-",
-                "skill": base.skill or "(none)",
-                "base": base.score,
-                now: after,
-                "change": change(difference(after, base.score)),
-                **{f"{name}, base": before for name, (before, _) in figures.items()},
-                **{f"{name}, {now}": later for name, (_, later) in figures.items()},
-                "n": base.n,
-                "forgetting": mean_loss(lost[base.skill]) if run.best else None,
-            }
-        )
+            row["named", name, f"{name}, base"] = base.scores.get(name)
+            row["named", name, f"{name}, {now}"] = best.scores.get(name) if best else None
+        row["n"] = base.n
+        row["forgetting"] = mean_loss(lost[base.skill]) if run.best else None
+        rows.append(row)
     yield table(rows, texts=2)
     yield from _learned(run)
 
