@@ -11,19 +11,12 @@ from dataenvgym.records import ChatDatum, Message, SupervisedDatum, TaskInstance
 from dataenvgym.storage import read_json
 from dataenvgym.students.predictors import InProcessPredictor
 from dataenvgym.students.trainers import InProcessTrainer
-from dataenvgym.tasks import Outcome, Task, TaskEnvironment
+from dataenvgym.tasks import Task
+from tests.adaptation.test_continual import Exact
 from tests.adaptation.test_inner_loop import Learner
 from tests.fakes import Teacher
 
 WORDS = ("ab", "cd", "ef", "gh")
-
-
-class Exact(TaskEnvironment):
-    max_turns = 1
-
-    def respond(self, instance, conversation):
-        is_right = conversation[-1].content == instance.answer
-        return Outcome(reward=float(is_right), was_correct=is_right)
 
 
 class Words(Task):

@@ -53,8 +53,7 @@ def resume(tiny_student, monkeypatch):
     [
         (ARMS, None, 1),
         (SEQUENCES, None, 1),
-        pytest.param(ARMS, 2, 3, marks=pytest.mark.slow),
-        *(pytest.param(ARMS, n, 1, marks=pytest.mark.slow) for n in (3, 5, 7)),
+        *(pytest.param(ARMS, n, 1, marks=pytest.mark.slow) for n in (3, 4, 5, 7)),
         *(pytest.param(SEQUENCES, n, 1, marks=pytest.mark.slow) for n in (3, 5)),
     ],
 )

@@ -30,10 +30,6 @@ def test_the_state_is_read_as_it_was_written(plan):
     assert state.command.startswith("dataenvgym study agent=random,open_ended")
 
 
-def test_a_folder_without_a_study_has_no_state(tmp_path):
-    assert read_state(tmp_path) is None
-
-
 def test_a_race_continued_as_a_study_is_one_until_all_its_episodes_have_run(folder):
     race = plan_study(("agent=random,open_ended", "seed=range(4)", *SMALL), name="s", race=True)
     write_state(race, {}, stopped=[cell.directory for cell in race.cells[-2:]])

@@ -43,13 +43,6 @@ def test_the_name_depends_only_on_options_that_determine_samples(tmp_path):
     assert name_of("name=mine", "evaluations_dir=here") == "here/mine"
 
 
-def test_a_file_of_samples_has_as_many_problems_as_the_task_has_in_a_chunk():
-    for overrides, expected in ((["task.chunk_size=5"], 5), (["task.chunk_size=5", "chunk=3"], 3)):
-        config = compose(overrides, name="eval")
-        settings = evaluation_settings(config, split="test", limit=None, adapter=None)
-        assert evaluation_files(Path("x"), settings).chunk == expected
-
-
 def test_an_evaluation_is_found_by_path_or_name_and_removed_whole(tmp_path):
     config = compose(["name=mine", f"evaluations_dir={tmp_path}"], name="eval")
     settings = evaluation_settings(config, split="test", limit=None, adapter=None)

@@ -21,13 +21,6 @@ from tests.studies.executors.conftest import SCRIPTED
 from tests.waiting import wait_for
 
 
-def test_workers_are_as_many_as_there_are_cores_for_the_students():
-    cores = len(os.sched_getaffinity(0))
-    assert ProcessExecutor().workers == cores
-    assert ProcessExecutor(threads=2 * cores).workers == 1
-    assert ProcessExecutor(workers=7, threads=2).workers == 7
-
-
 @pytest.mark.parametrize(
     ("options", "workers", "servers"),
     [([], 3, 2), ([], 1, 0), (["predictor.base_url=http://localhost:8000"], 3, 0)],

@@ -100,9 +100,3 @@ def test_the_speakers_of_an_evaluation_are_closed_with_it(talking, folder, monke
         run_evaluation([*small, *speaker])
     assert (folder / "heard/asked").exists() != fails
     assert (folder / "heard/closed").exists()
-
-
-def test_a_run_without_speakers_says_nothing_of_them(scripted):
-    run(scripted("name=a", "episode.iterations=1"))
-    assert "others" not in read_json(Path("runs/a/environment.json"))
-    assert not Path("runs/a/others").exists()
