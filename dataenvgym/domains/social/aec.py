@@ -134,7 +134,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         self._rng, _ = seeding.np_random()
         self.agents: list[str] = []
         self.agent_selection = ""
-        self._texts: dict[int, str | None] = {}  # the texts of the seats in this turn
+        self._texts: dict[int, str] = {}  # the texts of the seats in this turn
         self._waiting: list[str] = []  # the agents that are selected next in this turn
 
     def observation_space(self, agent: str) -> Dict:
@@ -190,6 +190,7 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         if self.terminations[agent]:
             self._was_dead_step(action)
             return
+        assert isinstance(action, str), action
         texts = {**self._texts, _seat_of(agent): action}
         if self._waiting:
             self._cumulative_rewards[agent] = 0.0
@@ -197,11 +198,10 @@ class SocialAECEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
             self._texts = texts
             self.agent_selection = self._waiting.pop(0)
             return
-        actions: dict[int, Action] = {}
-        notes: dict[int, str] = {}
+        actions, notes = dict[int, Action](), dict[int, str]()
         for seat in self.scene.acting:
             try:
-                actions[seat] = read_action(said_in(texts[seat] or ""), self.rules.kinds)
+                actions[seat] = read_action(said_in(texts[seat]), self.rules.kinds)
             except InvalidActionText as error:
                 notes[seat] = f"invalid action: {error}"
         scene = self.scene.after(actions, notes)

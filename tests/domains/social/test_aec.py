@@ -109,6 +109,9 @@ def test_only_its_seat_gets_a_note_about_text_that_is_not_an_action():
     play(made, "a\x00b")
     assert "(invalid action: a control character" in str(conversation(made, "seat_0"))
     assert "invalid" not in str(conversation(made, "seat_1"))
+    for odd in (None, 3):
+        with pytest.raises(AssertionError):
+            made.step(odd)
 
 
 def test_a_judge_without_a_verdict_scores_nothing_and_is_asked_again():
