@@ -33,7 +33,7 @@ from dataenvgym.storage import (
     write_json,
 )
 
-FORMAT = 5
+FORMAT = 6
 """The format of the folders that this program writes; see docs/run_directory.md."""
 
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")

@@ -109,6 +109,19 @@ def budget_warnings(plan: StudyPlan) -> list[str]:
     return found
 
 
+def budget_notes(plan: StudyPlan) -> list[str]:
+    """The smallest differences that the study can find; nothing if it looks for one."""
+    n = len(plan.grid.seeds)
+    found = [
+        where.format(round(least, 3))
+        for where, budget in _budgets(plan).items()
+        if isinstance(budget, _Budget) and (least := budget.least(n))
+    ]
+    if plan.looking_for is not None or not found or len(plan.grid.strategies) < 2:
+        return []
+    return [f"{several(n, 'seed')} find with 80% power, by the noise models: {'; '.join(found)}."]
+
+
 def plan_report(plan: StudyPlan) -> Document:
     """A table for each task with a noise model and for the suite's score, and notes."""
     notes: list[str] = []

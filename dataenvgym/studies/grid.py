@@ -136,6 +136,8 @@ def _with_suite(
         return texts, (), None
     name = chosen.value or ""
     own, content = {}, content_of_option("suite", name, suites)
+    if not content:
+        raise ConfigurationError(f"{suites[name]} is empty, expected overrides of a study by key")
     if of_eval := next((key for key in ("suite", "samples", "metrics") if key in content), None):
         raise ConfigurationError(
             f"suite {name!r} sets {of_eval}, which a study does not have: it is a suite of "

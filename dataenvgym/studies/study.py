@@ -26,7 +26,7 @@ from dataenvgym.runs.documents import show
 from dataenvgym.runs.episodes.report import write_missing_report
 from dataenvgym.runs.episodes.summary import read_summary
 from dataenvgym.runs.texts import counts
-from dataenvgym.studies.budget import budget_warnings
+from dataenvgym.studies.budget import budget_notes, budget_warnings
 from dataenvgym.studies.comparison import (
     Difference,
     allowed,
@@ -311,7 +311,9 @@ class Study:
         before = None if race else read_state(self.directory)
         is_broken_off = before is not None and before.race
         needed = {cell.directory for cell in due}
-        unused = sum(c.is_finished for c in plan.cells if c.directory not in needed)
+        notes = [] if race else budget_notes(plan)
+        if unused := sum(c.is_finished for c in plan.cells if c.directory not in needed):
+            notes.append(f"{unused} finished episodes after the stops are not used.")
         results = sum_up(
             group_runs(
                 due, {c.directory: _measures(c) for c in due if has_result(c)}, self._reason
@@ -325,7 +327,7 @@ class Study:
             differences=self._differences,
             race=race,
             races=[self.directory] if is_broken_off else [],
-            notes=[f"{unused} finished episodes after the stops are not used."] if unused else [],
+            notes=notes,
         )
         warnings = (*budget_warnings(plan), *results.warnings)
         return results.model_copy(update={"warnings": warnings})

@@ -150,6 +150,7 @@ def test_a_strategy_of_ones_own_joins_those_of_a_suite_and_keeps_its_own_options
     [
         ("agent: {name: edge}\n", "agent is .*expected overrides"),
         ("a: [\n", "mine.yaml"),
+        ("{}\n", "empty"),
     ],
 )
 def test_a_suite_that_is_not_one_is_refused(own, content, message):

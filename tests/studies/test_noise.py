@@ -10,7 +10,7 @@ import pytest
 from dataenvgym.errors import ConfigurationError, RunDirectoryError
 from dataenvgym.runs.config.composition import compose
 from dataenvgym.runs.documents import Table, markdown
-from dataenvgym.studies.budget import budget_warnings, plan_report
+from dataenvgym.studies.budget import budget_notes, budget_warnings, plan_report
 from dataenvgym.studies.noise import (
     SHIPPED,
     NoiseModel,
@@ -233,6 +233,16 @@ def test_what_a_suite_looks_for_is_a_difference_in_its_score(suite_noise, noise)
     (unknown,) = budget_warnings(suite_plan(looking_for=0.2))
     assert "it is not known whether" in unknown
     assert "no noise model with a ceiling of pocket_code in noise; the same command" in unknown
+
+
+def test_a_study_that_looks_for_nothing_notes_what_it_can_find(suite_noise):
+    (note,) = budget_notes(suite_plan())
+    assert "10 seeds" in note
+    assert "suite" in note
+    (note,) = budget_notes(plan("noise", "task=pocket_code"))
+    assert "pocket_code" in note
+    assert budget_notes(suite_plan(looking_for=0.2)) == []
+    assert budget_notes(plan("elsewhere", "task=pocket_code")) == []
 
 
 @pytest.mark.slow

@@ -23,9 +23,10 @@ import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from dataenvgym.errors import ExternalError, RunDirectoryError, need
+from dataenvgym.errors import ConfigurationError, ExternalError, RunDirectoryError, need
 from dataenvgym.records.checksums import MARKS_FILE, MarkedFolder
 from dataenvgym.storage import publishing, write_text
 from dataenvgym.students.external.environments import cache_directory, one_at_a_time, pins_directory
@@ -102,9 +103,14 @@ class ExternalModel:
             say: called with a line for each step.
 
         Raises:
+            ConfigurationError: if the package `gguf` is missing.
             ExternalError: if the download or the conversion fails, or the file is broken. The next
                 call starts again.
         """
+        if not self.is_installed and find_spec("gguf") is None:
+            raise ConfigurationError(
+                f"{self.name} is read from a GGUF file: pip install 'dataenvgym[{self.name}]'"
+            )
         with one_at_a_time(self.folder, say):
             if (self.folder / MARKS_FILE).exists() and self._is_whole(large=True):
                 say(f"{self.folder} is there already")

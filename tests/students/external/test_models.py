@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from dataenvgym.cli.main import main
-from dataenvgym.errors import ExternalError
+from dataenvgym.errors import ConfigurationError, ExternalError
 from dataenvgym.interfaces import Failure, SamplingParameters
 from dataenvgym.records import Message
 from dataenvgym.storage import hash_file
@@ -129,6 +129,14 @@ def test_a_damaged_model_is_not_installed_and_is_replaced(
     assert sum("installing it again" in line for line in said) == 4
     model.install(said.append)
     assert said[-1].endswith("is there already")
+
+
+def test_a_missing_package_is_named_before_the_download(make, monkeypatch, cache):
+    model = make()
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match="pip"):
+        model.install()
+    assert not cache.exists()
 
 
 @pytest.mark.slow
