@@ -6,6 +6,7 @@ same command begins again.
 """
 
 import functools
+import json
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import pytest
 from dataenvgym.cli.main import main
 from dataenvgym.storage import is_temporary, write_jsonl
 from dataenvgym.students.predictors import ScriptedPredictor
+from tests.domains.tool_use.test_synthesis import MINE, answers
 from tests.my_students import solutions
 from tests.processes import python
 from tests.run_contents import contents
@@ -51,6 +53,10 @@ COMMANDS = {
         "adapt", "--plain", *STUDENT, "task=pocket_knowledge", "task.n_people=3", "task.n_train=9",
         "task.n_validation=9", "task.n_test=9", "arms.names=[gold,self_edits]", "arms.contexts=2",
         "arms.edits=1", "name=x",
+    ),
+    "synthesize": (
+        "worlds", "synthesize", "library", "teacher=mine.MyTeacher",
+        "--theme", "a library", "-n", "6",
     ),
 }  # fmt: skip
 
@@ -113,14 +119,18 @@ class Faults:
 def faults(tmp_path, monkeypatch, pictures_are_shared):
     (tmp_path / "my_students.py").write_text((Path(__file__).parent / "my_students.py").read_text())
     (tmp_path / "question.yaml").write_text("user: '{question}'\n")
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "answers.json").write_text(json.dumps(answers()))
     write_jsonl(tmp_path / "rows.jsonl", ({"question": q} for q in [*solutions()][:7]))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "my_students", raising=False)
+    for name in ("my_students", "mine"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr("dataenvgym.domains.tool_use.audit.compare_processes", lambda tools: None)
     return Faults(monkeypatch)
 
 
-FOLDERS = ("runs", "evaluations", "generations", "studies", "adaptations")
+FOLDERS = ("runs", "evaluations", "generations", "studies", "adaptations", "library")
 
 
 def results():

@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from dataenvgym.domains.tool_use.candidates import OTHER_FOLDER, Row, harder, ju
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds.folder import (
     PROBLEMS_FILE,
-    WAY_OUT,
     WORLD_FILE,
     Entry,
     Part,
@@ -37,21 +37,17 @@ from dataenvgym.domains.tool_use.worlds.folder import (
 from dataenvgym.errors import ConfigurationError, EvaluationError, first_fault
 from dataenvgym.interfaces import PredictorInterface, SamplingParameters, TeacherInterface
 from dataenvgym.records import CompletedTaskInstance, Message
-from dataenvgym.storage import (
-    read_json,
-    read_model,
-    read_models,
-    remove_temporaries,
-    write_json,
-    write_jsonl,
-)
+from dataenvgym.records.checksums import phase
+from dataenvgym.storage import is_temporary, write_json, write_jsonl
 from dataenvgym.tasks.base import sample_seed
 from dataenvgym.tasks.rollouts import describe_speakers
 from dataenvgym.tasks.worlds.audit import Violation
 from dataenvgym.teachers.structured import ask_json
+from dataenvgym.workspace import claim, opened
 
 _TRIES = 8  # of the reference policy
 _MOST_ANSWERS = 3  # to one step
+_RESTORE = "restore it, or synthesize the world again in a new folder"
 
 
 class Tables(Part):
@@ -128,32 +124,35 @@ class _Steps:
         self, name: str, kind: type[PartT], text: str, fits: Callable[[PartT], object] = bool
     ) -> PartT:
         """The saved answer, or a new one that `fits` accepts."""
-        path = self.folder / f"{name}.json"
-        if path.exists():
-            return read_model(path, kind, WAY_OUT, ConfigurationError)
-        fault = "the call failed, or the reply is not JSON of the schema"
-        for i in range(_MOST_ANSWERS):
-            again = f"\n\nThe answer before was refused: {fault}" if i else ""
-            message = Message(
-                role="user", content=f"Theme of the world: {self.theme}\n\n{text}{again}"
+
+        def ask() -> PartT:
+            fault = "the call failed, or the reply is not JSON of the schema"
+            for i in range(_MOST_ANSWERS):
+                again = f"\n\nThe answer before was refused: {fault}" if i else ""
+                content = f"Theme of the world: {self.theme}\n\n{text}{again}"
+                sampling = SamplingParameters(temperature=1.0, max_tokens=8192, seed=self.seed + i)
+                (answer,) = ask_json(
+                    self.teacher,
+                    [(Message(role="user", content=content),)],
+                    kind.model_json_schema(),
+                    sampling,
+                    purpose="synthesis",
+                )
+                if answer is None:
+                    continue
+                try:
+                    read = kind.model_validate(answer)
+                    fits(read)
+                except ValidationError as error:
+                    fault = first_fault(error)
+                    continue
+                return read
+            raise EvaluationError(
+                f"step {name!r}: no usable answer of the teacher in {_MOST_ANSWERS} tries: {fault}."
+                " Run the command again to ask once more, or use another teacher"
             )
-            sampling = SamplingParameters(temperature=1.0, max_tokens=8192, seed=self.seed + i)
-            schema = kind.model_json_schema()
-            (answer,) = ask_json(self.teacher, [(message,)], schema, sampling, purpose="synthesis")
-            if answer is None:
-                continue
-            try:
-                read = kind.model_validate(answer)
-                fits(read)
-            except ValidationError as error:
-                fault = first_fault(error)
-                continue
-            write_json(path, read)
-            return read
-        raise EvaluationError(
-            f"step {name!r}: no usable answer of the teacher in {_MOST_ANSWERS} tries: {fault}. "
-            "Run the command again to ask once more, or use another teacher"
-        )
+
+        return phase(self.folder / f"{name}.json", ask, kind, _RESTORE)
 
 
 def synthesize(
@@ -173,17 +172,37 @@ def synthesize(
         policy: a reference student; a task that it solves in none of 8 tries is rejected.
 
     Raises:
-        ConfigurationError: if the folder has other files, or a world of another theme, size, seed
-            or policy.
+        ConfigurationError: if the folder has other files.
+        RunDirectoryError: if it has a world of another theme, size, seed or policy, or another
+            process writes to it.
         EvaluationError: if the teacher gives no usable answer to a step, the policy fails, no task
             is accepted, or the world is unsound.
     """
     folder = Path(folder)
     described = None if policy is None else describe_speakers({"policy": policy})["policy"]
-    _begin(folder, {"theme": theme, "tasks": tasks, "seed": seed, "policy": described})
-    if (folder / "report.json").exists():
-        return read_model(folder / "report.json", Report, WAY_OUT, ConfigurationError)
+    asked = {"theme": theme, "tasks": tasks, "seed": seed, "policy": described}
+    identity = json.loads(json.dumps({"environment": "synthesis", **asked}, default=str))
 
+    def begin() -> None:
+        names = {path.name for path in folder.iterdir() if not is_temporary(path)} - {"steps"}
+        is_begun = "environment.json" in names
+        if names and not is_begun:
+            raise ConfigurationError(f"{folder} is not an empty folder: name a new one")
+        claim(folder, identity, is_begun=is_begun, way_out="name a new folder")
+
+    with opened(folder, check=begin):
+        written = partial(_written, folder, theme, teacher, tasks, seed, policy)
+        return phase(folder / "report.json", written, Report)  # last: it is complete
+
+
+def _written(
+    folder: Path,
+    theme: str,
+    teacher: TeacherInterface,
+    tasks: int,
+    seed: int,
+    policy: PredictorInterface | None,
+) -> Report:
     step = _Steps(folder / "steps", theme, teacher, seed).answer
 
     def spec_of(tables: Tables, **parts: Any) -> WorldSpec:
@@ -241,32 +260,12 @@ def synthesize(
         reasons = "; ".join(f"{each.problem}: {each.check}: {each.detail}" for each in rejected)
         raise EvaluationError(f"no task was accepted: {reasons}: {OTHER_FOLDER}")
     write_jsonl(folder / PROBLEMS_FILE, accepted)
-    report = Report(
+    return Report(
         candidates=len(candidates) + len(variants),
         accepted=len(accepted),
         rejected=dict(sorted(Counter(each.check for each in rejected).items())),
         rejections=tuple(rejected),
     )
-    write_json(folder / "report.json", report)  # last: it is complete
-    return report
-
-
-def _begin(folder: Path, asked: dict[str, Any]) -> None:
-    """Save what is asked for in a new folder, or compare it with what a folder was begun with."""
-    steps = folder / "steps"
-    asked = json.loads(json.dumps(asked, default=str))
-    if (steps / "asked.json").exists():
-        before: Any = read_json(steps / "asked.json")
-        if before != asked:
-            raise ConfigurationError(
-                f"{folder} was begun with {before}, got {asked}: name a new folder"
-            )
-    else:
-        if folder.exists() and (not folder.is_dir() or any(e != steps for e in folder.iterdir())):
-            raise ConfigurationError(f"{folder} is not an empty folder: name a new one")
-        steps.mkdir(parents=True, exist_ok=True)
-        write_json(steps / "asked.json", asked)
-    remove_temporaries(folder)
 
 
 def _solved(
@@ -280,20 +279,22 @@ def _solved(
     write_jsonl(steps / PROBLEMS_FILE, rows)
     task = ToolUseTask(str(folder), steps / PROBLEMS_FILE).whole()
     left = {instance.id: instance for instance in task.instances}
+
+    def tries(number: int) -> list[CompletedTaskInstance]:
+        changes = {"temperature": 1.0, "seed": sample_seed(seed, number)}
+        sampling = task.sampling.model_copy(update=changes)
+        done = task.attempt(policy, list(left.values()), sampling=sampling)
+        if failed := [each for each in done if each.error]:
+            raise EvaluationError(
+                f"the reference policy failed at {len(failed)} tasks, such as "
+                f"{failed[0].instance.id!r}: {failed[0].error}. Run the command again when it "
+                "answers"
+            )
+        return done
+
     for number in range(_TRIES if left else 0):
         path = steps / f"tries_{number}.jsonl"
-        if not path.exists():
-            changes = {"temperature": 1.0, "seed": sample_seed(seed, number)}
-            sampling = task.sampling.model_copy(update=changes)
-            done = task.attempt(policy, list(left.values()), sampling=sampling)
-            if failed := [each for each in done if each.error]:
-                raise EvaluationError(
-                    f"the reference policy failed at {len(failed)} tasks, such as "
-                    f"{failed[0].instance.id!r}: {failed[0].error}. Run the command again when it "
-                    "answers"
-                )
-            write_jsonl(path, done)
-        for each in read_models(path, CompletedTaskInstance):
+        for each in phase(path, partial(tries, number), list[CompletedTaskInstance]):
             if each.was_correct:
                 left.pop(each.instance.id, None)
         if not left:

@@ -14,9 +14,10 @@ from dataenvgym.domains.tool_use.synthesis import synthesize
 from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import find_world
 from dataenvgym.domains.tool_use.worlds.folder import WorldSpec, read_world
-from dataenvgym.errors import ConfigurationError, EvaluationError
+from dataenvgym.errors import ConfigurationError, EvaluationError, RunDirectoryError
 from dataenvgym.interfaces import Failure
 from dataenvgym.records import ToolCall
+from dataenvgym.storage import is_temporary, write_jsonl
 from tests.fakes import Student, Teacher
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -233,7 +234,11 @@ def test_a_harder_variant_changes_the_state_that_its_request_is_about():
 
 def stopping(folder, speaker):
     """The speaker, which stops as a killed run does once this run has saved a file."""
-    say, saved = speaker.say, lambda: len([*(folder / "steps").glob("*")])
+    say = speaker.say
+
+    def saved():
+        return len([*folder.glob("environment.json"), *folder.glob("steps/*")])
+
     before = saved()
 
     def stop(text, sampling):
@@ -291,7 +296,7 @@ def test_an_answer_that_is_empty_rubbish_cut_or_wrong_ends_with_the_step_and_is_
     teacher = scripted([said] * 3)
     with pytest.raises(EvaluationError, match="usable"):
         synthesize(tmp_path / "w", "a library", teacher)
-    assert [path.name for path in (tmp_path / "w/steps").iterdir()] == ["asked.json"]
+    assert [path.name for path in (tmp_path / "w").rglob("*")] == ["environment.json"]
     assert "The answer before was refused" in teacher.asked[-1]
 
 
@@ -335,9 +340,26 @@ def test_another_theme_or_policy_in_the_same_folder_is_refused_before_anything_i
     policy = Student(lender_says)
     for folder in (tmp_path / "w", library[0]):  # begun, and finished
         for theme, given in (("a zoo", None), ("a library", policy)):
-            with pytest.raises(ConfigurationError, match="name a new folder"):
+            with pytest.raises(RunDirectoryError, match="name a new folder"):
                 synthesize(folder, theme, scripted([]), tasks=6, policy=given)
     assert policy.asked == []
+
+
+def test_a_second_synthesis_of_a_folder_is_refused_and_removes_nothing_while_the_first_writes(
+    tmp_path,
+):
+    written, left, kept = tmp_path / "w/steps/.tables.json.1-1.tmp", answers(), []
+
+    def say(text, sampling):
+        if not kept:
+            write_jsonl(written, [])
+            with pytest.raises(RunDirectoryError, match="another process"):
+                synthesize(tmp_path / "w", "a library", scripted([]), tasks=6)
+            kept.append(is_temporary(written) and written.exists())
+        return left.pop(0)
+
+    assert synthesize(tmp_path / "w", "a library", Teacher(say), tasks=6).accepted
+    assert kept == [True]
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
