@@ -73,7 +73,8 @@ def dumps(value: Any, default: Callable[[Any], Any] | None = None, option: int =
         return orjson.dumps(value, default, option)
     except TypeError:
         with suppress(RecursionError):
-            return orjson.dumps(_with_fragments(value), default, option)
+            made = default and (lambda one: _with_fragments(default(one)))
+            return orjson.dumps(_with_fragments(value), made, option)
         raise
 
 

@@ -31,6 +31,8 @@ def test_json_and_lines_come_back_as_they_were(tmp_path):
     assert read_json(tmp_path / "deep" / "one.json") == values
     assert write_jsonl(tmp_path / "lines.jsonl", iter(values)) == 3
     assert list(read_jsonl(tmp_path / "lines.jsonl")) == values
+    write_json(tmp_path / "model.json", [RowOfFile(seed=2**70)])
+    assert read_json(tmp_path / "model.json") == [{"seed": 2**70}]
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
