@@ -232,7 +232,7 @@ def _comment(text: str, indent: int) -> Iterator[str]:
 
 def _leaf(key: str, value: Any) -> list[str]:
     """The lines of a key with a plain value; a text of several lines is a block if possible."""
-    if isinstance(value, str) and "\n" in value:
+    if isinstance(value, str) and "\n" in value[:-1] and not value.endswith("\n\n"):
         text = yaml.safe_dump(value, default_style="|", allow_unicode=True, width=math.inf)
         return f"{key}: {text.removesuffix(chr(10))}".split("\n")
     return OmegaConf.to_yaml(OmegaConf.create({key: value})).rstrip("\n").split("\n")

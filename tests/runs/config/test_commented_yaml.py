@@ -13,7 +13,14 @@ RICH = (
 )
 
 
-@pytest.mark.parametrize("overrides", [(), RICH, ("task.sampling.seed=7", 'name="a # b: c"')])
+TEXTS = ["a\n", " a\n b", "a\n\n", "\n", "a:\n# b\n\n\n"]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [(), RICH, ("task.sampling.seed=7", 'name="a # b: c"')]
+    + [(f"task.system_prompt='{text}'", "task.template='{instruction}\n\n'") for text in TEXTS],
+)
 def test_the_printed_configuration_reads_back_as_the_same(overrides):
     text = annotated_yaml(overrides)
     assert OmegaConf.create(text) == compose(overrides, allow_missing=True)
