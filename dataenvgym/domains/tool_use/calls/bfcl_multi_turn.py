@@ -244,7 +244,8 @@ def _rows(place: Path | HubDataset, *, category: Category) -> Iterator[SourceRow
             tools = []
             for kind in row.values.get("involved_classes", ()):
                 if kind not in documents:
-                    (file,) = files_in(data / "multi_turn_func_doc" / files.get(kind, kind), "BFCL")
+                    name_of = files.get(kind, f"{kind}.json")
+                    (file,) = files_in(data / "multi_turn_func_doc" / name_of, "BFCL")
                     documents[kind] = [r.values for r in rows_of_lines(file, "", str(file))]
                 tools += documents[kind]
             values = {"row": row.values, "tools": tools, "gold": gold.get(row.values.get("id"))}

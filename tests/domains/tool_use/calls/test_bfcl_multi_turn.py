@@ -236,6 +236,14 @@ def test_a_process_that_ended_starts_again_with_what_each_conversation_did(check
     assert play(task, call("add", by=2), "Done.", call("add"), "Done.")[1] == 1.0
 
 
+@pytest.mark.parametrize("kind", ["Abacus", "", None, 5])
+def test_a_class_without_tools_is_refused(checkout, kind):
+    file = checkout / "bfcl_eval/data/BFCL_v4_multi_turn_base.json"
+    write(file, [json.loads(file.read_text()) | {"involved_classes": [kind]}])
+    with pytest.raises(ConfigurationError, match=rf"{kind}\.json"):
+        _ = BFCLMultiTurnTask(checkout=checkout, category="base").whole().instances
+
+
 def test_what_is_no_checkout_is_refused(checkout, caplog):
     with pytest.raises(ConfigurationError, match="folder berkeley-function"):
         BFCLMultiTurnTask(checkout=checkout / "bfcl_eval")
