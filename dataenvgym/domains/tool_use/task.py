@@ -64,10 +64,12 @@ class ToolUseTask(Task):
             world = find_world(world)
         self.name = options.name or world.name
         domain = ToolUseDomain(world, options, judge_users="judge" in (options.others or {}))
-        place = str(getattr(world, "folder", world.name))
+        sources = options.sources
+        if sources is None:
+            sources = problems_of(str(getattr(world, "folder", world.name)))
         self.set_up_rows(
             domain,
-            replace(options, sources=options.sources or problems_of(place)),
+            replace(options, sources=sources),
             partial(to_instance, task=self.name, world=world.name),
             text_of=domain.text_of,
             gold_errors=partial(_gold_errors, domain, options.audit),

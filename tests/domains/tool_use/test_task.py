@@ -40,3 +40,5 @@ def test_a_world_is_named_by_its_class_and_without_a_file_of_its_own_needs_sourc
     assert [p.id for p in task.instances] == [p.id for p in ToolUseTask("shop").instances]
     with pytest.raises(ConfigurationError, match="comes without"):
         ToolUseTask(lamps)
+    with pytest.raises(ConfigurationError, match="no source"):
+        _ = ToolUseTask("shop", sources={}).instances
