@@ -218,8 +218,8 @@ def check_sound(row: SourceRow) -> None:
     """
     game = row.values["game"]
     if game.endswith(PDDL):
-        check_game(game)
-        is_played = not re.search("movable|Sliced", "/".join(Path(game).parts[-3:]))
+        if is_played := not re.search("movable|Sliced", "/".join(Path(game).parts[-3:])):
+            check_game(game)
         if not is_played or json.loads(Path(game).read_bytes()).get("solvable") is False:
             raise UnfitRowError(f"{row.where}: its objects are not played, or it has no solution")
 

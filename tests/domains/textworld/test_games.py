@@ -65,6 +65,7 @@ def test_games_that_alfworld_leaves_out_are_left_out_and_counted(tmp_path):
         folder = tmp_path / name / "trial"
         folder.mkdir(parents=True)
         (folder / "game.tw-pddl").write_text(json.dumps({**parts, "solvable": solvable}))
+    (folder / "game.tw-pddl").write_text("{}")  # it is not looked at
     task = TextworldGamesTask(sources={"validation": str(tmp_path)})
     with pytest.raises(DataEnvGymError, match="can be judged"):
         task.instances  # noqa: B018
