@@ -151,9 +151,9 @@ def short_names(listing: str) -> list[str]:
     for line in listing.splitlines():
         if re.fullmatch(r"\S+=", line):
             group = line
-        elif not line.startswith(" "):
+        elif line[:1] not in (" ", "*"):
             group = ""
-        elif group and (name := re.match(r" [ *] (\S+)", line)):
+        elif group and (name := re.match(r"[ *] +(\S+)", line)):
             found.append(group + name[1])
     return found
 

@@ -2,7 +2,8 @@
 
 A parameter before `*` is a word, one after it an option `--like-this`. A default of None or False
 makes it optional, a list takes several, a `Literal` is one of its words. The docstring begins with
-the summary; its `Args` are the help, and the text between them stands below the help.
+the summary; its `Args` are the help, and the text between them stands below the help. A command
+that returns a `Document` has the option --json.
 
 The command line, its help and its reference page are made of them. Other packages add commands by
 entry points `dataenvgym.commands`: the name of a command, and its function.
@@ -25,6 +26,7 @@ from annotated_types import MinLen
 from pydantic import TypeAdapter, ValidationError
 
 from dataenvgym.options import explanations
+from dataenvgym.runs.documents import Document
 
 COMMANDS = {
     "run": "run:run",
@@ -92,7 +94,7 @@ def add_commands(
     return dict(commands.choices)
 
 
-def _add(commands: Any, name: str, function: Callable[..., None]) -> None:
+def _add(commands: Any, name: str, function: Callable[..., object]) -> None:
     text = re.sub(r"(?m)^(Args|Raises):\n( .*\n|\n)*", "", f"{inspect.getdoc(function)}\n")
     summary, _, more = text.partition("\n\n")
     summary = " ".join(summary.split())
@@ -107,6 +109,8 @@ def _add(commands: Any, name: str, function: Callable[..., None]) -> None:
     command.add_argument("--debug", action="store_true", help="show tracebacks")
     command.set_defaults(function=function, words=None)
     hints, abouts = get_type_hints(function, include_extras=True), explanations(function)
+    if hints.get("return") == Document:
+        command.add_argument("--json", action="store_true", help="print it as JSON")
     groups: dict[str, argparse._ActionsContainer] = {}
     parameters = inspect.signature(function).parameters.values()
     named = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}

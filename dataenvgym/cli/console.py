@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from dataenvgym.events import hearing_warnings
 
 if TYPE_CHECKING:
-    from dataenvgym.runs.documents import Style
+    from dataenvgym.runs.documents import Document, Style
 
 WIDTH = 100
 """The least columns if the output is not a terminal."""
@@ -55,6 +56,24 @@ class Terminal(Console):
 
         with hearing_warnings(show), showing_progress(self, what) if what else nullcontext():
             yield
+
+
+def present(make: Callable[[], Document], *, as_json: bool) -> None:
+    """Show the document of a command; or write it to stdout as JSON, and all else to stderr.
+
+    If the command fails, what it made before is shown.
+    """
+    from dataenvgym.runs import documents
+
+    if not as_json:
+        documents.show(make(), Terminal())
+        return
+    parts: list[Any] = []
+    try:
+        with redirect_stdout(sys.stderr):
+            parts += make()
+    finally:
+        print(documents.as_json(parts))
 
 
 SETTINGS = {

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, ExternalError, check_one_of
-from dataenvgym.runs.documents import Table, show
+from dataenvgym.runs.documents import Document, Table
 from dataenvgym.students.external.environments import (
     ENVIRONMENTS,
     ExternalEnvironment,
@@ -220,15 +220,14 @@ def findings_table(findings: Iterable[Finding]) -> Table:
 def doctor(
     *,
     runs_dir: str = "runs",
-) -> None:
+) -> Document:
     """Show installed and missing parts, and what to run next."""
-    console = Terminal()
-    with console.status("looking"):
+    with Terminal().status("looking"):
         findings = list(examine(looks(Path(runs_dir))))
-    show([findings_table(findings), ""], console)
+    yield findings_table(findings)
     if problems := [finding.name for finding in findings if finding.state == "problem"]:
         raise ExternalError(f"the default episode cannot run: see {', '.join(problems)}")
-    show([Table(("next", "what it does"), what_next(findings), texts=2)], console)
+    yield Table(("next", "what it does"), what_next(findings), texts=2)
 
 
 def external(
@@ -236,7 +235,7 @@ def external(
     name: str | None = None,
     *,
     variant: Literal["cpu", "cuda"] | None = None,
-) -> None:
+) -> Document:
     """Install LLaMA-Factory, vLLM, or a language model of 135 million parameters.
 
     Examples:
@@ -258,8 +257,7 @@ def external(
         check_one_of(there, name=(name := name or ""))
         there = {name: there[name]}
     if action == "list" or name is None:
-        show([findings_table(examine(there))], Terminal())
-        return
+        return [findings_table(examine(there))]
     model = external_models().get(name)
     if model is not None and variant is not None:
         raise ConfigurationError(f"{name} has no variants, found --variant {variant}")
@@ -273,3 +271,4 @@ def external(
             status.update(log)
 
         wanted.install(say)
+    return []

@@ -126,7 +126,7 @@ def evaluate(  # noqa: PLR0913
         console.say(f"transcripts: {output}")
     failed = [part for part in parts if part.error is not None]
     if len(parts) > 1:
-        show_summary([part.directory for part in parts], console)
+        show(summary_of([part.directory for part in parts]), console)
     elif failed and failed[0].error is not None:
         raise failed[0].error
     else:
@@ -196,7 +196,7 @@ def summary(
     folders: list[str],
     *,
     output: str | None = None,
-) -> None:
+) -> Document:
     """Show one table of all evaluations in a folder.
 
     Example:
@@ -212,17 +212,12 @@ def summary(
     """
     places = [Path(name).expanduser() for name in folders or ["evaluations"]]
     directories = [directory for folder in places for directory in evaluations_in(folder)]
-    rows = show_summary(list(dict.fromkeys(directories)), Terminal())
-    if output is not None:
-        path = Path(output).expanduser()
-        write_json(path, [row.model_dump(mode="json") for row in rows])
+    path = None if output is None else Path(output).expanduser()
+    return summary_of(list(dict.fromkeys(directories)), path)
 
 
-def show_summary(directories: Sequence[Path], console: Terminal) -> list[EvaluationSummary]:
-    """Show one table of the evaluations in these folders, and name those without results.
-
-    Returns:
-        The rows.
+def summary_of(directories: Sequence[Path], output: Path | None = None) -> Document:
+    """One table of the evaluations in these folders, and the names of those without results.
 
     Raises:
         RunDirectoryError: after the table, if files of some are damaged.
@@ -236,15 +231,16 @@ def show_summary(directories: Sequence[Path], console: Terminal) -> list[Evaluat
             damaged.append(str(error))
     rows = [row for row in found.values() if row is not None]
     priced = [((row.task, row.split, row.student), row.costs) for row in rows if row.costs]
-    tables = [summary_table(rows)] if rows else []
-    costs = costs_table(priced, ("task", "split", "student"))
-    unfinished = [f"not finished: {folder}" for folder, row in found.items() if row is None]
-    where = [f"{row.task}, {row.split}: {row.directory}" for row in rows]
-    show([*tables, *costs, *unfinished, *where], console)
+    if rows:
+        yield summary_table(rows)
+    yield from costs_table(priced, ("task", "split", "student"))
+    yield from (f"not finished: {folder}" for folder, row in found.items() if row is None)
+    yield from (f"{row.task}, {row.split}: {row.directory}" for row in rows)
     if damaged:
         left = f"{len(damaged)} of {len(directories)} evaluations are not shown: " if rows else ""
         raise RunDirectoryError(left + "; ".join(damaged))
-    return rows
+    if output is not None:
+        write_json(output, [row.model_dump(mode="json") for row in rows])
 
 
 def _plan(prepared: Prepared, limit: int | None) -> Plan:

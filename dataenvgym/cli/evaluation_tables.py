@@ -10,7 +10,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.records import PerformanceReport, SkillReport
 from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.usage import Costs, add_costs
-from dataenvgym.runs.documents import Document, File, Line, Row, Table, show, table
+from dataenvgym.runs.documents import Document, File, Line, Row, Table, table
 from dataenvgym.runs.evaluation.comparison import EvaluationComparison, compare_evaluations
 from dataenvgym.runs.evaluation.summary import EvaluationSummary
 from dataenvgym.runs.texts import (
@@ -190,14 +190,13 @@ def folder_of_evaluations(name: str, runs_dir: str) -> Path | None:
     return None
 
 
-def show_comparisons(
+def comparisons(
     names: Sequence[str],
     folders: Sequence[Path | None],
-    console: Terminal,
     output: Path | None,
     *,
     cluster: str | None,
-) -> None:
+) -> Document:
     """Compare the first folder with each other one; write all numbers and flips to `output`."""
     found = [folder for folder in folders if folder is not None]
     if len(found) < max(2, len(folders)):
@@ -207,16 +206,17 @@ def show_comparisons(
             f"{found[0]} is an evaluation, and compare takes two evaluations or more, or runs "
             f"alone, got {others or 'no other one'}"
         )
-    with console.working():
+    with Terminal().working():
         compared = [
             each
             for other in found[1:]
             for each in compare_evaluations(found[0], other, cluster=cluster)
         ]
-    show([part for each in compared for part in comparison_document(each)], console)
+    for each in compared:
+        yield from comparison_document(each)
     if output is not None:
         write_json(output / "comparison.json", [each.model_dump(mode="json") for each in compared])
-        show([File(output / "comparison.json", "all numbers and flipped problems")], console)
+        yield File(output / "comparison.json", "all numbers and flipped problems")
 
 
 def comparison_document(compared: EvaluationComparison) -> Document:

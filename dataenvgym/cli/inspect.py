@@ -10,7 +10,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError
 from dataenvgym.runs.config.run_directory import find_run, runs_in
-from dataenvgym.runs.documents import File, show
+from dataenvgym.runs.documents import Document, File, show
 from dataenvgym.runs.episodes.attribution import FOLDER
 from dataenvgym.runs.evaluation.attribution import attribute_run
 
@@ -37,7 +37,7 @@ def show_report(
     run: str | None = None,
     *,
     runs_dir: str = "runs",
-) -> None:
+) -> Document:
     """Show the report of a run.
 
     Args:
@@ -49,7 +49,7 @@ def show_report(
     directory = run_of(run, runs_dir)
     with suppress(OSError):  # a read-only folder is shown anyway
         report.write_missing_report(directory)
-    show(report.report(directory, *spread_of_seeds(directory)), Terminal())
+    return report.report(directory, *spread_of_seeds(directory))
 
 
 def show_iteration(
@@ -62,7 +62,7 @@ def show_iteration(
     calls: bool = False,
     limit: PositiveInt = 20,
     seed: NonNegativeInt | None = None,
-) -> None:
+) -> Document:
     """Show a run's records and transcripts, before and after side by side.
 
     Args:
@@ -78,16 +78,14 @@ def show_iteration(
 
     directory = run_of(run, runs_dir)
     if not calls:
-        shown = iteration_of(
+        return iteration_of(
             directory, iteration=iteration, skill=skill, seed=seed, wrong=wrong, limit=limit
         )
-        show(shown, Terminal())
-        return
     if iteration is not None or skill is not None or seed is not None:
         raise ConfigurationError(
             "--calls shows the whole run: leave out --iteration, --skill and --seed"
         )
-    show(calls_of(directory, failed=wrong, limit=limit), Terminal())
+    return calls_of(directory, failed=wrong, limit=limit)
 
 
 def export(
@@ -97,7 +95,7 @@ def export(
     output: str,
     adapter: bool = False,
     iteration: NonNegativeInt | None = None,
-) -> None:
+) -> Document:
     """Write a run's records as a Hugging Face dataset.
 
     Args:
@@ -114,7 +112,7 @@ def export(
         export_adapter(directory, folder, iteration=iteration)
     else:
         export_records(directory, folder)
-    print(folder)
+    return [File(folder)]
 
 
 def attribute(

@@ -20,10 +20,11 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NoReturn
 
 from dataenvgym.cli.commands import add_commands
-from dataenvgym.cli.console import quieten
+from dataenvgym.cli.console import present, quieten
 from dataenvgym.errors import (
     AdapterError,
     BrokenFileError,
@@ -120,7 +121,11 @@ def _main(argv: Sequence[str]) -> int:
         with _sigterm_interrupts():
             function = arguments.function
             names = inspect.signature(function).parameters
-            function(**{name: getattr(arguments, name) for name in names})
+            call = partial(function, **{name: getattr(arguments, name) for name in names})
+            if hasattr(arguments, "json"):
+                present(call, as_json=arguments.json)
+            else:
+                call()
         sys.stdout.flush()
     except KeyboardInterrupt as how:
         code = TERMINATED if isinstance(how, _Terminated) else INTERRUPTED

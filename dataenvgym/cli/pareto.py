@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, EvaluationError
-from dataenvgym.runs.documents import File, Table, show, table
+from dataenvgym.runs.documents import Document, File, table
 from dataenvgym.runs.plots import COLORS, QUIET, finish, panels, png_of
 from dataenvgym.storage import read_model, write_bytes
 from dataenvgym.tasks.metrics.results import EvaluationResults
@@ -72,7 +71,7 @@ def pareto(
     *,
     by: Literal["cents", "seconds"] = "cents",
     plot: str | None = None,
-) -> None:
+) -> Document:
     """Compare accuracy and cost of evaluations of orchestrators.
 
     Examples:
@@ -106,11 +105,10 @@ def pareto(
         }
         for point in sorted(points, key=lambda one: (one.spent is None, one.spent, one.name))
     ]
-    document: list[Table | File] = [table(rows)]
+    yield table(rows)
     if plot is not None:
         draw(points, Path(plot), by)
-        document.append(File(Path(plot), "the plot"))
-    show(document, Terminal())
+        yield File(Path(plot), "the plot")
 
 
 def draw(points: Sequence[Point], path: Path, by: str = "cents") -> None:

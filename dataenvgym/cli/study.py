@@ -12,7 +12,7 @@ from pydantic import NonNegativeInt
 from dataenvgym.cli.console import Terminal
 from dataenvgym.errors import ConfigurationError, IncompleteStudyError
 from dataenvgym.runs.config.run_directory import find_run
-from dataenvgym.runs.documents import File, Line, show
+from dataenvgym.runs.documents import Document, File, Line, show
 
 
 def study(  # noqa: PLR0913
@@ -132,7 +132,7 @@ def compare(
     test: Literal["t", "sign_flip"] | None = None,
     allow_unequal: list[str] | None = None,
     noise_dir: str = "noise",
-) -> None:
+) -> Document:
     """Compare existing runs, as a study does, or evaluations problem by problem.
 
     Examples:
@@ -153,11 +153,10 @@ def compare(
         allow_unequal: this key may differ between strategies (may be repeated)
         noise_dir: the folder of noise models
     """
-    from dataenvgym.cli.evaluation_tables import folder_of_evaluations, show_comparisons
+    from dataenvgym.cli.evaluation_tables import comparisons, folder_of_evaluations
     from dataenvgym.studies.comparison import compare_runs
     from dataenvgym.studies.tables import study_document, write_results
 
-    console = Terminal()
     folder = None if output is None else Path(output).expanduser()
     evaluations = [folder_of_evaluations(name, runs_dir) for name in runs]
     if any(evaluations):
@@ -166,7 +165,7 @@ def compare(
             raise ConfigurationError(
                 f"--{given[0]} is for runs, and these are evaluations: leave it out"
             )
-        show_comparisons(runs, evaluations, console, folder, cluster=cluster)
+        yield from comparisons(runs, evaluations, folder, cluster=cluster)
         return
     if cluster is not None:
         raise ConfigurationError("--cluster is for evaluations, and these are runs: leave it out")
@@ -186,7 +185,8 @@ def compare(
         name="comparison" if folder is None else folder.name,
         command=shlex.join(words),
     )
-    show(study_document(results), console)
+    yield from study_document(results)
     if folder is not None:
         write_results(results, folder)
-        show(["", File(folder / "study.md", "the tables, and every run")], console)
+        yield ""
+        yield File(folder / "study.md", "the tables, and every run")

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
-from dataenvgym.cli.console import Terminal
 from dataenvgym.domains.tool_use.audit import Audit, audit
 from dataenvgym.domains.tool_use.candidates import unstated
 from dataenvgym.domains.tool_use.mcp.world import require_mcp
@@ -22,7 +21,7 @@ from dataenvgym.domains.tool_use.task import ToolUseTask
 from dataenvgym.domains.tool_use.worlds import WORLDS, find_world, problems_of
 from dataenvgym.errors import ConfigurationError, EvaluationError, check_one_of
 from dataenvgym.records import TaskInstance
-from dataenvgym.runs.documents import Document, Table, show
+from dataenvgym.runs.documents import Document, Table
 from dataenvgym.runs.texts import several
 from dataenvgym.tasks.worlds.world import World
 
@@ -43,7 +42,7 @@ def worlds(
     seed: NonNegativeInt = 0,
     theme: str | None = None,
     n: PositiveInt | None = None,
-) -> None:
+) -> Document:
     r"""List the worlds of tool use, audit or synthesize worlds with their problems.
 
     Examples:
@@ -71,8 +70,7 @@ def worlds(
         EvaluationError: if an audit finds violations, or a synthesis has no result.
     """
     if action == "synthesize":
-        _synthesize(world, theme, tasks, n, seed)
-        return
+        return _synthesize(world, theme, tasks, n, seed)
     if theme is not None or n is not None:
         raise ConfigurationError("--theme and -n belong to `dataenvgym worlds synthesize`")
     names = world or list(WORLDS)
@@ -87,15 +85,12 @@ def worlds(
         )
         for each in map(find_world, names)
     )
-    if action == "list":
-        _list(found)
-    else:
-        _audit(found, seed)
+    return _list(found) if action == "list" else _audit(found, seed)
 
 
 def _synthesize(
     typed: list[str], theme: str | None, tasks: str | None, n: int | None, seed: int
-) -> None:
+) -> Document:
     from dataenvgym.domains.tool_use.synthesis import synthesize
     from dataenvgym.interfaces import TeacherInterface, expect
     from dataenvgym.runs.config.building import build_task
@@ -131,12 +126,12 @@ def _synthesize(
         seed=seed,
         policy=policy,
     )
-    accepted = f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted"
+    yield f"{folders[0]}: {report.accepted} of {report.candidates} candidates are accepted"
     rows = [(each.problem, each.check, each.detail) for each in report.rejections]
-    show([accepted, *_findings(("problem", "reason"), rows)], Terminal())
+    yield from _findings(("problem", "reason"), rows)
 
 
-def _list(found: Found) -> None:
+def _list(found: Found) -> Document:
     rows = [
         (
             world.name,
@@ -148,7 +143,7 @@ def _list(found: Found) -> None:
         for world, problems in found
     ]
     columns = ("world", "tools", "of them write", "problems", "skills")
-    show([Table(columns, rows)], Terminal())
+    return [Table(columns, rows)]
 
 
 def _findings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Document:
@@ -158,7 +153,7 @@ def _findings(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Document:
         yield f"... and {len(rows) - _MOST_SHOWN} more"
 
 
-def _audit(found: Found, seed: int) -> None:
+def _audit(found: Found, seed: int) -> Document:
     audits: list[Audit] = []
     tools: list[int] = []
     for world, problems in found:
@@ -173,8 +168,8 @@ def _audit(found: Found, seed: int) -> None:
         for done in audits
         for each in done.violations
     ]
-    tried = Table(("tried", *(done.world for done in audits)), rows)
-    show([tried, *_findings(("world", "problem", "check"), violations)], Terminal())
+    yield Table(("tried", *(done.world for done in audits)), rows)
+    yield from _findings(("world", "problem", "check"), violations)
     if violations:
         raise EvaluationError(several(len(violations), "violation"))
 

@@ -50,6 +50,7 @@ class Table(NamedTuple):
     Attributes:
         texts: the number of columns of texts.
         total: True if the last row sums up the others.
+        brief: True if a terminal cuts the last column, so that each row is one line.
     """
 
     names: Sequence[str]
@@ -57,6 +58,7 @@ class Table(NamedTuple):
     title: str = ""
     texts: int = 1
     total: bool = False
+    brief: bool = False
 
 
 def table(rows: Iterable[Row], title: str = "", *, texts: int = 1, total: bool = False) -> Table:
@@ -144,6 +146,9 @@ def _fitting(table: Table, width: int | None) -> Iterator[rich_table.Table]:
     room = math.inf
     if width is not None:
         room = width - sum(min(one, _WIDEST) for one in widths[: table.texts])
+    if table.brief and width is not None:
+        most = max(20, width - sum(widths[:-1]))
+        cells = [[*row[:-1], shorten(row[-1], most)] for row in cells]
     parts: list[list[int]] = [[]]
     for i in range(table.texts, len(widths)):
         if parts[-1] and sum(widths[j] for j in parts[-1]) + widths[i] > room:

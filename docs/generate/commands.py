@@ -12,7 +12,8 @@ INTRO = """\
 Made from the command line's own parser. `dataenvgym COMMAND --help` prints the same.
 
 `KEY=VALUE` changes the configuration: [all options](options.md). Commands exit with 0 when done, 1
-if what they did failed, 2 if the input was wrong, and 130 or 143 if they were interrupted.
+if what they did failed, 2 if the input was wrong, and 130 or 143 if they were interrupted. `--json`
+prints what a command shows as JSON, alone on stdout: `dataenvgym summary DIR --json | jq`.
 
 """
 

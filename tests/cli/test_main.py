@@ -39,26 +39,26 @@ def test_the_list_has_every_option_and_every_id_on_a_line_of_its_own(dataenvgym)
         block = lines[lines.index(f"{group}=") + 1 :]
         names = [line.lstrip(" *").split()[0] for line in block[: block.index("")]]
         assert names == sorted(options)
-    assert "   dataenvgym/SkillList-v0" in lines
-    assert any(line.startswith(" * pocket_math ") for line in lines)
+    assert "dataenvgym/SkillList-v0" in map(str.strip, lines)
+    assert any(line.startswith("*  pocket_math ") for line in lines)
 
 
 def test_a_long_description_is_cut_in_the_list_and_whole_in_the_list_of_its_group(
     dataenvgym, monkeypatch, folder
 ):
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "120")
     (folder / "own" / "agent").mkdir(parents=True)
     words = " ".join(["word"] * 30)
     (folder / "own" / "agent" / "words.yaml").write_text(f"# {words}\n_target_: a.B\n")
     out = dataenvgym("list", "--config-dir", "own").out
-    assert re.search(r"^   words +word( word)+ \.\.\.$", out, re.MULTILINE)
+    assert re.search(r"^   words +word( word)+ ?\w*\.\.\.$", out, re.MULTILINE)
     trainers = out.partition("\ntrainer=\n")[2].partition("\n\n")[0].splitlines()
-    assert len({re.match(r" [ *] \w+ +", line).end() for line in trainers}) == 1  # level
+    assert len({re.match(r"[ *]  \w+ +", line).end() for line in trainers}) == 1  # level
     whole = dataenvgym("list", "agent", "--config-dir", "own").out
     assert re.search(r"^   words +word", whole, re.MULTILINE)
     assert whole.count("word") == 30 + 1
     assert "task=" not in whole
-    assert max(map(len, (out + whole).splitlines())) <= 80
+    assert max(map(len, (out + whole).splitlines())) <= 120
 
 
 def test_the_command_starts_without_torch_and_ends_with_its_code():

@@ -5,14 +5,15 @@ from tools import abilities
 
 LISTING = """\
 task=
- * pocket_math   Pocket math: 20 small procedural skills
-   several       Several tasks as one:
-                 task.tasks=[...]
+*  pocket_math   Pocket math: 20 small procedural skills
+   several       Several tasks as one
 agent/engine=
    none          No engine
 
 gymnasium.make(...)
-   dataenvgym/Math-v0
+dataenvgym/Math-v0
+
+* is the default
 """
 COMMANDS = """\
 # Commands
