@@ -25,7 +25,7 @@ from dataenvgym.errors import ConfigurationError
 from dataenvgym.interfaces import TeacherInterface, TrainablePredictorInterface, can
 from dataenvgym.runs.config import build_predictor, build_task, build_teacher, compose
 from dataenvgym.runs.config.groups import options_by_group
-from dataenvgym.runs.config.identity import digest, run_name, task_name
+from dataenvgym.runs.config.identity import task_name
 from dataenvgym.runs.config.instantiation import (
     build_section,
     build_value,
@@ -34,7 +34,6 @@ from dataenvgym.runs.config.instantiation import (
     section_target,
 )
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.tasks.adapted_task import attemptable
 from dataenvgym.tasks.base import Task
@@ -49,7 +48,7 @@ _ENGINE = "agent.engine"
 ADAPTATIONS = Workspaces(
     "adaptation",
     "adaptations_dir=...",
-    frozenset({*_SECTIONS, "engine"}),
+    (*_SECTIONS, "engine"),
     begun="seed-*/*/*",
     free=frozenset({"seeds", "arms.names", "arms.replays"}),
 )
@@ -145,11 +144,9 @@ def prepared_adaptation(
         ConfigurationError, RunDirectoryError: as `run_adaptation`.
     """
     check_value(seeds := config.seeds, PositiveInt, "seeds")
-    settings = _settings(config)
-    name = f"{task_name(settings)}-{digest(ADAPTATIONS.decisive(settings))}"
-    if config.name is not None:
-        name = run_name(config)
-    directory = Path(str(config.adaptations_dir)).expanduser() / name
+    engine_options = _plain(config.agent.engine)
+    settings = ADAPTATIONS.settings(config, engine=engine_options, seed=config.seed, seeds=seeds)
+    directory = ADAPTATIONS.directory(config, settings, task_name(settings))
     if not fresh:
         ADAPTATIONS.check(directory, settings)
     arms: Arms | Continual = build_section(config, "arms")
@@ -171,7 +168,7 @@ def prepared_adaptation(
 
         teacher = build_teacher(config, first, directory)
         given = {"task": task, "teacher": teacher or StudentTeacher(first)}
-        engine: WritesEdits = build_value(_plain(config.agent.engine), _ENGINE, given)
+        engine: WritesEdits = build_value(engine_options, _ENGINE, given)
         arms.check(engine, teacher, retry_errors=retry_errors)
         if "rest_em" in arms.names:  # refused now, not after the first round
             _with_student(config, directory, first)
@@ -218,14 +215,6 @@ def with_engine(
             )
         return [*overrides, f"agent/engine={own}"]
     return overrides
-
-
-def _settings(config: DictConfig) -> DictConfig:
-    """The settings that determine the results, to save with them."""
-    content = {name: _plain(config[name]) for name in _SECTIONS}
-    content |= {"engine": _plain(config.agent.engine), "seed": config.seed, "seeds": config.seeds}
-    settings: DictConfig = OmegaConf.create(literal(content))
-    return settings
 
 
 def _with_student(

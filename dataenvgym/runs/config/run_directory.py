@@ -21,7 +21,7 @@ def run_directory(config: DictConfig) -> Path:
     return Path(str(config.runs_dir)).expanduser() / run_name(config)
 
 
-_SECTIONS = frozenset({"task", "agent", "environment", "episode"})
+_SECTIONS = ("task", "agent", "environment", "episode")
 _RUNS = Workspaces("run", "--runs-dir", _SECTIONS, begun="iterations/*/*")
 
 read_config = _RUNS.read

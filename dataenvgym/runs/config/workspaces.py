@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
 from dataenvgym.errors import ConfigChangedError, RunDirectoryError, did_you_mean
 from dataenvgym.events import warn_run
-from dataenvgym.runs.config.identity import decisive_values
-from dataenvgym.runs.config.values import leaves, resolved_yaml
+from dataenvgym.runs.config.identity import decisive_values, digest, run_name
+from dataenvgym.runs.config.values import leaves, literal, resolved_yaml
 from dataenvgym.storage import is_empty, is_temporary, read_bytes, read_yaml, write_text
 from dataenvgym.workspace import (
     GO_BACK,
@@ -72,7 +72,7 @@ class Workspaces:
     Attributes:
         kind: such as "run".
         option: names their folder.
-        sections: of their `config.yaml`.
+        sections: of their `config.yaml`, in order.
         begun: a pattern of files that another configuration cannot continue.
         free: sections or dotted keys that may differ.
         way_out: what to do about another identity, for the message.
@@ -80,10 +80,22 @@ class Workspaces:
 
     kind: str
     option: str
-    sections: frozenset[str]
+    sections: tuple[str, ...]
     begun: str
     free: frozenset[str] = frozenset()
     way_out: str = GO_BACK
+
+    def settings(self, config: DictConfig, **own: Any) -> DictConfig:
+        """The values to save: the kind's own, and its sections of a configuration."""
+        values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True)) | own
+        names = dict.fromkeys((*self.sections, *own))
+        return cast(DictConfig, OmegaConf.create(literal({name: values[name] for name in names})))
+
+    def directory(self, config: DictConfig, settings: DictConfig, start: str) -> Path:
+        """The folder: `config.name`, or `start` and a hash of the settings."""
+        default = f"{start}-{digest(self.decisive(settings))}"
+        name = default if config.name is None else run_name(config)
+        return Path(str(config[f"{self.kind}s_dir"])).expanduser() / name
 
     def decisive(self, config: DictConfig) -> dict[str, Any]:
         """The values that must not change, by dotted key."""
@@ -125,7 +137,7 @@ class Workspaces:
             raise RunDirectoryError(
                 f"{path} cannot be read ({reason}); restore it, or remove the folder"
             ) from error
-        if not isinstance(config, DictConfig) or self.sections - set(config):
+        if not isinstance(config, DictConfig) or set(self.sections) - set(config):
             raise RunDirectoryError(f"{path} is not the configuration of {self._a_kind}")
         refuse_references(config, path)
         return config

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from dataenvgym.errors import ConfigurationError, did_you_mean
 from dataenvgym.runs.config.composition import compose, overlay
-from dataenvgym.runs.config.identity import decisive_values, digest, run_name, task_name
+from dataenvgym.runs.config.identity import decisive_values, task_name
 from dataenvgym.runs.config.instantiation import check_value, section_target
 from dataenvgym.runs.config.overrides import Override, new_speakers, parse_overrides
 from dataenvgym.runs.config.received import refuse_untrusted
@@ -61,26 +61,21 @@ def evaluation_settings(
     for name, value in (("chunk", config.chunk), ("--limit", limit)):
         check_value(value, Count | None, name)
     metrics = [config.metrics] if isinstance(config.metrics, str) else config.metrics
-    values = OmegaConf.to_container(config, resolve=True)  # sections may refer to others
-    assert isinstance(values, dict)
-    content: dict[str, Any] = {name: values[name] for name in _SECTIONS}
-    content |= {"samples": values["samples"], "metrics": metrics, "chunk": values["chunk"]}
-    content |= {"split": split, "limit": limit, "adapter": fingerprint(adapter)}
-    content |= {"problems": None}  # how many of how many, after they are loaded
-    if asks_judge(metrics):
-        content["judge"] = judge_section(config)
-    settings: DictConfig = OmegaConf.create(literal(content))
-    return settings
+    judge = {"judge": judge_section(config)} if asks_judge(metrics) else {}
+    return EVALUATIONS.settings(
+        config,
+        metrics=metrics,
+        split=split,
+        limit=limit,
+        adapter=fingerprint(adapter),
+        problems=None,  # how many of how many, after they are loaded
+        **judge,
+    )
 
 
 def evaluation_directory(config: DictConfig, settings: DictConfig) -> Path:
     """The folder of the evaluation: `config.name`, or task, split and a hash."""
-    if config.name is not None:
-        name = run_name(config)
-    else:
-        hashed = digest(EVALUATIONS.decisive(settings))
-        name = f"{task_name(settings)}-{settings.split}-{hashed}"
-    return Path(str(config.evaluations_dir)).expanduser() / name
+    return EVALUATIONS.directory(config, settings, f"{task_name(settings)}-{settings.split}")
 
 
 def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
@@ -94,7 +89,7 @@ def evaluation_files(directory: Path, settings: DictConfig) -> EvaluationFiles:
 EVALUATIONS = Workspaces(
     "evaluation",
     "--evaluations-dir",
-    frozenset({*_SECTIONS, "samples", "chunk"}),
+    (*_SECTIONS, "samples", "chunk"),
     begun="samples/*.jsonl",
     free=frozenset({"samples", "metrics", "problems", "judge"}),
     way_out="`dataenvgym rescore` judges its samples by changed problems, --fresh draws anew",

@@ -26,7 +26,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, cast
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from pydantic import PositiveInt
@@ -52,7 +52,6 @@ from dataenvgym.runs.config.composition import compose
 from dataenvgym.runs.config.identity import digest
 from dataenvgym.runs.config.instantiation import check_value
 from dataenvgym.runs.config.overrides import parse_overrides
-from dataenvgym.runs.config.values import literal
 from dataenvgym.runs.config.workspaces import Workspaces
 from dataenvgym.storage import hash_files, remove_folder, remove_temporaries, write_jsonl
 from dataenvgym.tasks.base import sample_seed
@@ -96,7 +95,7 @@ class Generation:
 _GENERATIONS = Workspaces(
     "generation",
     "generations_dir",
-    frozenset({"prompt", "worked_examples", *_SECTIONS}),
+    (*_SECTIONS, "prompt", "worked_examples"),
     begun="chunk-*/*",
 )
 
@@ -137,7 +136,13 @@ def generate(
         )
     source = Path(str(config.input)).expanduser()
     rows = [row.values for row in _checked(read_rows(source), prompt, str(config.field))]
-    settings = _settings(config, prompt, source)
+    examples = examples_of(config.worked_examples) if config.worked_examples else None
+    settings = _GENERATIONS.settings(
+        config,
+        prompt=prompt.model_dump(),
+        input=hash_files(source)[:16],
+        worked_examples=examples and examples.model_dump(),
+    )
     directory = Path(str(config.generations_dir)).expanduser() / str(
         config.name or f"{source.name.partition('.')[0]}-{digest(_GENERATIONS.decisive(settings))}"
     )
@@ -216,20 +221,6 @@ def _checked(rows: Iterable[SourceRow], prompt: Prompt, field: str) -> Iterator[
                 "another one, field=NAME"
             )
         yield row
-
-
-def _settings(config: DictConfig, prompt: Prompt, source: Path) -> DictConfig:
-    values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
-    content = {
-        **{name: values[name] for name in _SECTIONS},
-        "prompt": prompt.model_dump(),
-        "input": hash_files(source)[:16],
-        "worked_examples": examples_of(config.worked_examples).model_dump()
-        if config.worked_examples
-        else None,
-    }
-    settings: DictConfig = OmegaConf.create(literal(content))
-    return settings
 
 
 class _Work:
