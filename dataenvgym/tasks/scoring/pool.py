@@ -81,20 +81,25 @@ class WorkerPool:
     def _ask(self, request: WorkerRequest, time_limit: float) -> WorkerReply:
         worker = self._free.get()
         try:
-            if worker is not None and worker.has_exited():
-                self._workers.discard(worker)
-                worker.kill()
-                worker = None
-            if worker is None:
+            if worker is None or worker.has_exited():
+                self._drop(worker)
                 worker = WorkerProcess()
                 self._workers.add(worker)
-            reply = worker.ask(request, time_limit)
-            if not worker.alive:
-                self._workers.discard(worker)
-                worker = None
-            return reply
+            return worker.ask(request, time_limit)
+        except Exception:
+            if worker is not None:
+                worker.kill()  # what it still writes would be taken for the next reply
+            raise
         finally:
+            if worker is not None and not worker.alive:
+                self._drop(worker)
+                worker = None
             self._free.put(worker)
+
+    def _drop(self, worker: WorkerProcess | None) -> None:
+        if worker is not None:
+            self._workers.discard(worker)
+            worker.kill()
 
 
 _shared: WorkerPool | None = None

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from dataenvgym.tasks.scoring.pool import WorkerPool, shared_pool
-from dataenvgym.tasks.scoring.process import WorkerRequest
+from dataenvgym.tasks.scoring.process import WorkerProcess, WorkerRequest
 from dataenvgym.tasks.scoring.worker import MEMORY_LIMIT, _reply
 from tests.waiting import wait_for
 
@@ -90,6 +90,21 @@ def test_a_worker_that_dies_at_work_fails_its_request_only(pool):
     thread.join(60)
     assert ["exit code -9" in (reply.error or "") for reply in results] == [True, True]
     assert pool.run([LN], LIMIT)[0].value is True
+
+
+def test_a_worker_whose_reply_cannot_be_read_is_not_asked_again(pool, monkeypatch):
+    asked = []
+
+    def garbled(self, what, limit):
+        asked.append(self)
+        raise ValueError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerProcess, "_read", garbled)
+        with pytest.raises(ValueError):  # noqa: PT011
+            pool.run([LN], LIMIT)
+    assert [worker.has_exited() for worker in asked] == [True]
+    assert pool.run([LN, LN], LIMIT)[0].value is True
 
 
 def test_the_memory_of_a_worker_is_limited(pool):
