@@ -230,7 +230,7 @@ PARSERS: dict[str, Parser] = {
     "definitions": lambda text: surroundings(text[:LONGEST_CODE], "f"),
     "code compared": lambda text: normalized_code(text[:LONGEST_CODE]),
     "output of code": lambda text: same_output(text, f"{text}1", tolerance=1e-9),
-    "errors of code": lambda text: supervision._ran_out_of_memory(text.encode(errors="replace")),
+    "errors of code": lambda text: supervision._MEMORY_ERROR.match(text.encode(errors="replace")),
     # tools
     **{f"calls in format {name}": known.parse for name, known in TOOL_FORMATS.items()},
     "calls of declared tools": lambda text: read_reply(DECLARING, text),
