@@ -39,7 +39,9 @@ from dataenvgym.records import (
     Tool,
     ToolCall,
 )
+from dataenvgym.records.instances import STUDENT
 from dataenvgym.records.tool_formats import read_reply
+from dataenvgym.records.usage import Usage
 from dataenvgym.tasks.base import Task, sample_seed
 from dataenvgym.tasks.environment import TaskEnvironment
 from dataenvgym.tasks.options import TaskOptions
@@ -300,7 +302,12 @@ def _model(asking: _Asking) -> Any:
             choice = ChatCompletionChoice(
                 message=message, stop_reason="tool_calls" if calls else stop
             )
-            return ModelOutput(model="dataenvgym/student", choices=[choice], usage=usage)
+            return ModelOutput(
+                model="dataenvgym/student",
+                choices=[choice],
+                usage=usage,
+                metadata={"took": reply.usage.model_dump()},
+            )
 
     return modelapi(name="dataenvgym")(Student)(model_name="student")
 
@@ -363,8 +370,11 @@ def _completed(instance: TaskInstance, sample: Any) -> CompletedTaskInstance:
 
     as_number = value_to_float()
     transcript = _conversation(sample.messages)
+    outputs = [event.output for event in sample.events if event.event == "model"]
+    took = [Usage(**output.metadata["took"]) for output in outputs if output.metadata]
+    usage = {STUDENT: tuple(took)}
     if sample.error is not None:
-        return _failed(instance, transcript, sample.error.message)
+        return _failed(instance, transcript, sample.error.message, usage)
     scores: dict[str, float] = {}
     notes = []
     for name, score in (sample.scores or {}).items():
@@ -376,7 +386,7 @@ def _completed(instance: TaskInstance, sample: Any) -> CompletedTaskInstance:
         if score.answer is not None:
             notes.append(f"{name} reads the answer {score.answer!r:.200}")
     if not scores:
-        return _failed(instance, transcript, "inspect_ai gave no score")
+        return _failed(instance, transcript, "inspect_ai gave no score", usage)
     reward = next(iter(scores.values()))
     return CompletedTaskInstance(
         instance=instance,
@@ -385,10 +395,21 @@ def _completed(instance: TaskInstance, sample: Any) -> CompletedTaskInstance:
         was_correct=reward >= 1.0,
         note="; ".join(notes) or None,
         scores=scores if len(scores) > 1 else {},
+        usage=usage,
     )
 
 
-def _failed(instance: TaskInstance, transcript: Conversation, reason: str) -> CompletedTaskInstance:
+def _failed(
+    instance: TaskInstance,
+    transcript: Conversation,
+    reason: str,
+    usage: dict[str, tuple[Usage, ...]],
+) -> CompletedTaskInstance:
     return CompletedTaskInstance(
-        instance=instance, transcript=transcript, reward=0.0, was_correct=False, error=reason
+        instance=instance,
+        transcript=transcript,
+        reward=0.0,
+        was_correct=False,
+        error=reason,
+        usage=usage,
     )
