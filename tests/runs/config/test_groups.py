@@ -187,7 +187,7 @@ def test_an_installed_package_offers_options_and_hides_none_of_ours(package):
 def test_options_of_packages_are_listed(package, capsys):
     assert main(["list", "agent"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"^   fancy +From fancy-package: mine\.MyAgent$", out, re.MULTILINE)
+    assert re.search(r"^   fancy +From fancy-package: mine\.MyAgent *$", out, re.MULTILINE)
     assert "mine.MyAgent" not in "".join(line for line in out.splitlines() if " random " in line)
 
 
