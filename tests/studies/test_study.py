@@ -148,6 +148,8 @@ def test_the_expected_time_is_that_of_episodes_of_the_same_strategy(studied, sma
     assert round(expected.seconds) == 330  # one seed of random, one of gold
     assert expected.unknown == ["pocket_math: open_ended"]
     assert str(expected).startswith("about 6 min, not counting pocket_math: open_ended")
+    words = ["agent=random,open_ended", "seed=0,1,2", *small[:-1]]  # in processes
+    assert Study(plan_study(words, name="s", workers=2)).expected_time().seconds < expected.seconds
 
 
 def test_missing_reports_and_curves_of_finished_runs_are_written_again(studied, small, folder):
