@@ -39,7 +39,7 @@ FORMAT = 6
 PACKAGES = ("dataenvgym", "torch", "transformers", "peft", "tokenizers", "numpy")
 """Packages of this process whose versions affect results."""
 GO_BACK = "go back to that, or start over"
-"""What to do about another identity, for messages."""
+"""What an error about another identity tells the user to do."""
 
 Check = Callable[[], object]
 """Raises an error to refuse the folder."""

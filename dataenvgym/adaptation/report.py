@@ -66,7 +66,7 @@ class ArmFigures(Model):
         }
 
     def facts(self) -> Iterator[str]:
-        """What failed, and what was learned from."""
+        """Sentences about edits, calls and answers that failed, and about what was learned."""
         if self.first_failure:
             yield (
                 f"{self.n_failed} of {several(self.n_edits, 'edit')} failed and count without gain "
@@ -120,7 +120,7 @@ class SequenceFigures(Model):
         }
 
     def facts(self) -> Iterator[str]:
-        """What failed."""
+        """Sentences about contexts and answers that failed."""
         if self.n_failed:
             n = several(self.n_failed, "context")
             yield f"nothing was learned from {n} (the first: {self.first_failure})"
